@@ -22,16 +22,16 @@ public final class Broker: Sendable {
         return program != nil
     }()
 
-    /// The port of the loopback address at which it takes clients.
+    /// The port of the loopback address at which the server takes clients.
     public let port: Int
-    /// Its directory, where a test may put files of its own.
+    /// The server's directory, where a test may put files of its own.
     public let directory: String
     private let process = Mutex<Process?>(nil)
 
-    /// Its address for a client.
+    /// The server's address for a client.
     public var url: String { "nats://127.0.0.1:\(port)" }
 
-    /// Its process; nil while it does not run.
+    /// The server's process; nil while the server does not run.
     public var identifier: pid_t? { process.withLock { $0?.processIdentifier } }
 
     /// Reserves a port and a directory; nothing runs before ``start()``.
@@ -66,7 +66,7 @@ public final class Broker: Sendable {
             guard !more.isEmpty else { throw NotStarted(description: String(decoding: said, as: UTF8.self)) }
             said += more
         }
-        // Reads what the server says later, because a full pipe would block it.
+        // The handler reads what the server says later, because a full pipe would block the server.
         log.fileHandleForReading.readabilityHandler = { if $0.availableData.isEmpty { $0.readabilityHandler = nil } }
     }
 
@@ -77,12 +77,12 @@ public final class Broker: Sendable {
         server.waitUntilExit()
     }
 
-    /// Keeps the store as it is now; only while the server does not run.
+    /// Saves a copy of the store; only while the server does not run.
     public func saveStore() throws {
         try FileManager.default.copyItem(atPath: "\(directory)/store", toPath: "\(directory)/saved")
     }
 
-    /// Puts the store back that was saved.
+    /// Replaces the store by the saved copy; only while the server does not run.
     public func restoreStore() throws {
         try removeStore()
         try FileManager.default.moveItem(atPath: "\(directory)/saved", toPath: "\(directory)/store")

@@ -1,21 +1,21 @@
-/// Decides what a gateway makes of another one that answers at its node's subject: a value without a clock.
+/// Decides what a gateway makes of another gateway that answers at the node's subject: a value without a clock.
 struct Encounter {
     /// How long a gateway of another owner may take to end, in nanoseconds.
     static let patience: UInt64 = 5_000_000_000
 
     /// When another gateway first answered, in nanoseconds.
     private var metAt: UInt64?
-    /// Whether a gateway of the same owner has answered: this one is its replacement.
+    /// Whether a gateway of the same owner has answered: this gateway is its replacement.
     ///
-    /// The two have one host. What it has of the other's events, it has from a time after this gateway's start, so it
-    /// could name no later place to this gateway. The host of another owner's gateway is another one, and most likely
-    /// dead: it says nothing of what this gateway's host has.
+    /// Both gateways have the same host. Since this gateway's start the host may have got events from the other one, so
+    /// the place that the host named to this gateway is out of date. A gateway of another owner has another host, which
+    /// is most likely dead: what that host got says nothing of what this gateway's host has.
     private(set) var isReplacement = false
 
-    /// Another gateway has answered.
+    /// Notes that another gateway has answered.
     ///
     /// - Parameters:
-    ///   - isSameOwner: whether it has this gateway's owner.
+    ///   - isSameOwner: whether that gateway has this gateway's owner.
     ///   - time: the present, in nanoseconds.
     mutating func meet(at node: Node, isSameOwner: Bool, _ time: UInt64) -> Presence.Finding {
         let isFirst = metAt == nil

@@ -28,7 +28,7 @@ public struct EventHeaders: Hashable, Sendable {
     public var path: [Node]
     /// How many times its chain of causes has crossed from one node to another, this event included: 1 or more.
     public var crossings: Int
-    /// The number of the delivery that brought it to the gateway that exports it, from 1.
+    /// The number, from 1, of the delivery that brought the event to the gateway that exports it.
     ///
     /// Above 1 the event may have been stored before, further back in the stream than that gateway has looked.
     public var attempt: Int

@@ -1,11 +1,11 @@
 /// Decides what becomes of the events that a node exports: a value that touches neither broker nor clock.
 ///
 /// Each message names the one that it follows: by place and, except for the first message after a look at the stream,
-/// by identity. So the stream holds the events in their order, each once, and only this gateway's. (The place alone is
-/// not enough: a message of another writer could take the place of one that was refused. The identity alone is not
-/// enough either: a broker that ends forgets it, and a message without an identity does not change it.) An event is
-/// acknowledged to the host when the broker has stored it. In any doubt the machine looks at the stream's end, and
-/// sends again what is not there.
+/// by identity. So the stream holds only this gateway's events, each once and in order. (The place alone is not enough:
+/// a message of another writer could take the place of a message that was refused. The identity alone is not enough
+/// either: a broker that ends forgets the last identity, and a message without an identity does not change it.) An
+/// event is acknowledged to the host when the broker has stored it. In any doubt the machine looks at the stream's end,
+/// and sends again the events that are not there.
 struct ExportMachine<Event: Sendable>: Machine {
     enum Input: Sendable {
         /// `isRepeat` says whether the host has given the event to a process of this gateway before.
@@ -60,7 +60,7 @@ struct ExportMachine<Event: Sendable>: Machine {
 
     /// If the broker has not answered in this time, the machine asks for the stream's end.
     static var patience: Duration { .seconds(5) }
-    /// Between two attempts while the broker cannot store.
+    /// The time between two attempts while the broker cannot store.
     static var pause: Duration { .milliseconds(250) }
 
     private let window: Int
@@ -68,7 +68,7 @@ struct ExportMachine<Event: Sendable>: Machine {
     /// The events that are not acknowledged to the host, in order; the first `inFlight` were sent to the broker.
     private var queue = Fifo<Item>()
     private var inFlight = 0
-    /// The number of the queue's first event among all of this gateway.
+    /// The number of the queue's first event among all events of this gateway.
     private var firstNumber: UInt64 = 0
     /// The end of the stream: as of the last look, and with what has been stored since.
     private var known: Tail?
@@ -218,14 +218,14 @@ struct ExportMachine<Event: Sendable>: Machine {
                     tail.created == known.created
                     ? "went back from message \(known.sequence) to \(tail.sequence)" : "is another one than before"
                 actions.append(.report("the stream \(what): what was stored since is gone from it"))
-                // Looks at the stream as a gateway does that begins.
+                // The machine looks at the stream again, like a gateway that begins.
                 self.known = nil
                 ask()
                 return
             }
             guard let stored = countStored(of: tail, since: known) else {
                 // A process before this one may have been killed with messages on their way. They name what they
-                // follow, so none of them is stored once one of this process is.
+                // follow, so none of them is stored after the first message of this process.
                 guard hasStored else {
                     self.known = nil
                     return ask()

@@ -19,8 +19,8 @@ public struct ExportedEvent: Sendable {
     ///   - id: the event's identity, the same as in its headers.
     ///   - payload: one item of CBOR.
     ///   - isRepeat: whether the host has given the event to a process of this gateway before.
-    ///   - isReplay: whether an operator has sent the event again. It is then stored once more, although the stream has
-    ///     it: its message gets an identity that no other message has.
+    ///   - isReplay: whether an operator has sent the event again. Then the event is stored once more, although the
+    ///     stream has it: the message gets an identity that no other message has.
     ///   - headers: what travels with the event; may be called several times, from any thread.
     ///   - settle: is called at most once, from any thread: when the event is stored, or with the reason against it.
     public init(

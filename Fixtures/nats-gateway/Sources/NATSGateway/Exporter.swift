@@ -44,7 +44,8 @@ final class Exporter: Sendable {
         machine = MachineQueue(queue)
         let prefix = "\(connection.inbox).stored."
         answers = prefix
-        // `put`, not `run`: answers come while the queue wakes up, and what they make room for is written together.
+        // `put` leaves the answer to the queue: more answers come while the queue wakes up, and the events for which
+        // they make room are written together.
         try connection.subscribe(to: prefix + "*.*") { [machine] message in
             let parts = message.subject.utf8.dropFirst(prefix.utf8.count).split(separator: UInt8(ascii: "."))
             guard parts.count == 2, let round = UInt64(Substring(parts[0])), let number = UInt64(Substring(parts[1]))
@@ -96,8 +97,8 @@ final class Exporter: Sendable {
     /// Writes what was published.
     ///
     /// If there is only one message, and the broker owes no answer, the message leaves as a request. The client then
-    /// writes it at once, without a `PING` and without its writing thread. The events that come until the answer leave
-    /// together.
+    /// writes it at once, without a `PING` and without its writing thread. Events that come before the answer leave
+    /// together after it.
     private func finishTurn() {
         guard turn.withLock(\.isFlushDue) else {
             if let message = takeSingle() { request(message) }

@@ -30,7 +30,7 @@ struct Fifo<Element> {
         return element
     }
 
-    /// Removes what satisfies the condition, and returns it in its order.
+    /// Removes the elements that satisfy the condition, and returns them in order.
     mutating func remove(where isRemoved: (Element) -> Bool) -> [Element] {
         let all = elements[head...].compactMap(\.self)
         elements = all.filter { !isRemoved($0) }

@@ -3,7 +3,7 @@ public import Dispatch
 /// Connects a node's host with the broker: carries the node's events to its stream, and events of other nodes to the
 /// host.
 ///
-/// It serves until ``stop()``, even if no reference to it is left.
+/// A gateway serves until ``stop()``, even if no reference to it is left.
 public final class Gateway: Sendable {
     let configuration: GatewayConfiguration
     /// The queue on which `export` should be called: then an event waits for no other thread.
@@ -27,8 +27,8 @@ public final class Gateway: Sendable {
     ///   - places: the places that the host keeps, in the bookmarks of the imported events; nil if it keeps none.
     ///   - publish: gives an event to the host, and returns when the host has it or never will.
     ///   - report: is called from any thread.
-    ///   - settled: is called once, from any thread, when it is known that this gateway may serve its node, now or
-    ///     after the one before it.
+    ///   - settled: is called once, from any thread, when it is known that this gateway may serve its node, now or when
+    ///     the gateway before it has ended.
     /// - Throws: ``NATSError`` if there is no memory.
     public init(
         _ configuration: GatewayConfiguration,

@@ -22,9 +22,9 @@ public struct GatewayConfiguration: Sendable, Equatable {
     let window = 256
     /// How long the broker may take to accept a connection, and to answer a request, in milliseconds.
     ///
-    /// Tests that compare all sentences set it higher: a pause of the machine then adds none.
+    /// Tests that compare all sentences set it higher, so that a pause of the machine adds no sentence.
     var answerTime = NATSConnection.answerTime
-    /// How long after the first event of a stream its place is taken for kept by a host that keeps places.
+    /// After this time the gateway assumes that a host that keeps places has kept the place of a stream's first event.
     ///
     /// No call says when the host's journal has an event. The journal has it within 10 ms by default, and an operating
     /// system writes what a program has written within some 30 s.

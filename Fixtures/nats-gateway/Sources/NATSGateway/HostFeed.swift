@@ -15,9 +15,9 @@ final class HostFeed: Sendable {
         let settled: @Sendable (_ refusal: String?) -> Void
     }
 
-    /// After so many events in a row the feed's task ends a step, so that another thread can run the next one.
+    /// After this many events in a row the feed's task ends a step, so that another thread can run the next step.
     private static let mostInAStep = 64
-    /// Between two attempts while the host has no room.
+    /// The time between two attempts while the host has no room.
     static let pause = Duration.milliseconds(100)
 
     private let items: AsyncStream<Item>.Continuation
@@ -34,7 +34,7 @@ final class HostFeed: Sendable {
         publish: @escaping @Sendable (ImportedEvent) async -> Custody,
         report: @escaping @Sendable (GatewayReport) -> Void
     ) {
-        // No more events wait here than the windows of all consumers allow.
+        // No more events wait in the stream than the windows of all consumers allow.
         let (stream, continuation) = AsyncStream.makeStream(of: Item.self)
         items = continuation
         giving = Task(executorPreference: steps) {
@@ -106,7 +106,7 @@ final class HostFeed: Sendable {
 
     /// Gives an event on this thread, if no other thread gives one; only from a thread that may wait.
     ///
-    /// This thread then gives those of other streams as well that come meanwhile, but not without an end.
+    /// This thread then also gives the events of other streams that come meanwhile, but not without an end.
     ///
     /// - Parameter settled: is called once the host has the event, or will never take it; `refusal` then says why.
     func give(
@@ -117,13 +117,13 @@ final class HostFeed: Sendable {
         steps.run { items.yield(.event(Waiting(event: event, place: place, settled: settled))) }
     }
 
-    /// A node's stream is read on behind this place: the bookmarks of all later events have it.
+    /// Notes that a node's stream is read on behind this place: the bookmarks of all later events have the place.
     ///
-    /// Without it, the next gateway would know no place in a stream that has brought no event since this one's start,
-    /// and would go by what the broker has been told. The host may have lost events behind that.
+    /// Without the place, the next gateway would know none in a stream that has brought no event since this gateway's
+    /// start, and would go by what the broker has been told. But the host may have lost some of those events.
     ///
-    /// May be called on any thread: the feed goes on on its queue. This thread might otherwise have to give the events
-    /// of all other streams, for as long as they come.
+    /// May be called on any thread, because the feed then runs on its queue. Otherwise this thread might have to give
+    /// the events of all other streams, for as long as they come.
     ///
     /// - Parameter place: nil if the stream cannot be read now. Then the place stays as the host has named it.
     func begin(_ node: Node, behind place: ImportPlaces.Place?) { items.yield(.begun(node, place)) }

@@ -12,8 +12,8 @@ struct ImportLook: Equatable, Sendable {
     var floor: UInt64 = 0
     /// The highest place that a consumer has brought.
     var delivered: UInt64 = 0
-    /// What the newest consumer says of the places that the host keeps: behind this one the host may not have kept any
-    /// when that consumer was made; nil if it says nothing.
+    /// The place that the newest consumer names: when that consumer was made, the host may have kept no place behind
+    /// this one; nil if the consumer names none.
     var unkept: UInt64?
     /// The identity of the message at the place that was asked for; nil if there is no such message any more.
     var identity: String?

@@ -1,8 +1,8 @@
-/// What an ``ImportMachine`` is told, and what it decides.
+/// The inputs and the actions of an ``ImportMachine``.
 extension ImportMachine {
     enum Input: Sendable {
-        /// The gateway that this one replaces has read the stream since their host named its last place, which does
-        /// not count any more.
+        /// The gateway that this one replaces has read the stream since their host named its last place, so that place
+        /// does not count any more.
         case overtaken
         case connected
         case disconnected

@@ -59,7 +59,7 @@ struct ImportMachine<Event: Sendable>: Machine {
     static var patience: Duration { .seconds(10) }
     /// How many identities of messages are kept at least; twice as many at most.
     static var rememberedMessages: Int { 1_024 }
-    /// Between two attempts while the stream cannot be read.
+    /// The time between two attempts while the stream cannot be read.
     static var pause: Duration { .milliseconds(500) }
 
     private var state = State.disconnected
@@ -148,7 +148,7 @@ struct ImportMachine<Event: Sendable>: Machine {
     }
 
     private mutating func decide(_ look: ImportLook) {
-        // Only processes of this node make such consumers: one newer than this process's is another process's.
+        // Only processes of this node make such consumers: a consumer newer than this process's is another process's.
         let newest = look.consumers.max() ?? 0
         guard consumer == 0 || newest <= consumer else {
             state = .ended
@@ -165,14 +165,14 @@ struct ImportMachine<Event: Sendable>: Machine {
             }
         } else if let created, created != look.created {
             actions.append(.report("the stream is another one than before: it is read from its beginning"))
-            // Places say nothing of another stream, but it may still be the same one.
+            // Places say nothing of another stream, but this may still be the same stream.
             repeatedUpTo = hasLostLastMessage(look) ? 0 : max(repeatedUpTo, place)
             place = 0
             loseRemembered(from: 0)
         } else if created == nil {
             start(look)
         }
-        // What the host has kept is a place in the stream of another time.
+        // The place that the host has kept is one in a stream of another time.
         if created != nil, created != look.created, keepsPlaces {
             unkept = min(unkept ?? place, place)
             isKeepingAwaited = false
@@ -259,7 +259,7 @@ struct ImportMachine<Event: Sendable>: Machine {
             place = 0
         } else {
             let last = remembered[count - 1].sequence
-            // Beyond its own place, this process knows no identities of what an earlier process was sent.
+            // Beyond its own place, this process does not know the identities of messages that an earlier process got.
             if repeatedUpTo <= place { repeatedUpTo = min(repeatedUpTo, last) }
             place = last
         }

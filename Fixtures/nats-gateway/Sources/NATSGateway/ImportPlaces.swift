@@ -43,7 +43,7 @@ public struct ImportPlaces: Sendable {
         return Self.bookmark(next)
     }
 
-    /// The host has the events up to this place.
+    /// Notes that the host has the events up to this place.
     mutating func take(_ place: Place, of node: Node) { known[node] = place }
 
     static func bookmark(_ places: [Node: Place]) -> [UInt8] {

@@ -50,8 +50,8 @@ final class Importer: Sendable {
         self.report = report
         deliverySubject = "\(connection.inbox).\(node)"
         machine = MachineQueue(DispatchQueue(label: "nats-gateway.import.\(node)"))
-        // One subject for all consumers of this process: the broker takes no wildcard subscription for a consumer's
-        // subscriber. The client's thread for this subject brings nothing else, so it may wait.
+        // All consumers of this process have one subject, because the broker takes no wildcard subscription for a
+        // consumer's subscriber. The client's thread for this subject brings nothing else, so it may wait.
         try connection.subscribe(to: deliverySubject) { [weak self] message in self?.receive(message) }
         machine.start(ImportMachine(node: reader, keepsPlaces: places != nil, known: places?.known[node])) {
             self.perform($0)
@@ -65,7 +65,7 @@ final class Importer: Sendable {
         if let input = Self.input(of: message, node: node, names: names, reader: reader) { machine.run(input) }
     }
 
-    /// Tells the broker what is settled, unless another message waits: after that one this is called again.
+    /// Tells the broker what is settled, unless another message waits: after that message this is called again.
     ///
     /// After a quarter of the window the broker is told in any case, so that it never has to stop at a full window.
     private func acknowledge() {
@@ -78,7 +78,7 @@ final class Importer: Sendable {
         if let reply { answer(reply, "+ACK") }
     }
 
-    /// The gateway before this one has read the stream since the host named its last place.
+    /// Notes that the gateway before this one has read the stream since the host named its last place.
     func overtake() { machine.put(.overtaken) }
 
     func change(isConnected: Bool) { machine.put(isConnected ? .connected : .disconnected) }
@@ -177,7 +177,7 @@ final class Importer: Sendable {
         return .done
     }
 
-    /// If the answer cannot be sent, the next acknowledgement or the next consumer's start makes up for it.
+    /// Answers a message; if that fails, the next acknowledgement or the next consumer's start makes up for it.
     private func answer(_ reply: String, _ text: String) {
         try? connection.publish(to: reply, text: text)
     }

@@ -6,7 +6,7 @@ protocol Machine: Sendable {
     associatedtype Input: Sendable
     associatedtype Action
 
-    /// What the machine is told when its timer has run out.
+    /// The input that the machine gets when its timer has run out.
     static var timeOver: Input { get }
 
     mutating func handle(_ input: Input) -> [Action]

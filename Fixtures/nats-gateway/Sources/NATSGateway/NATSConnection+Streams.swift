@@ -88,14 +88,14 @@ extension NATSConnection {
             if unkept != nil { configuration.Description = text }
             configuration.FilterSubject = filter
             configuration.AckPolicy = js_AckAll
-            // So long that no consumer sends a message twice: the gateway makes a new consumer instead.
+            // The time is so long that no consumer sends a message twice: the gateway makes a new consumer instead.
             configuration.AckWait = 3_600 * Self.nanosecondsPerSecond
             configuration.MaxAckPending = Int64(window)
             configuration.Heartbeat = 2 * Self.nanosecondsPerSecond
             var code = jsErrCode(rawValue: 0)
             try NATSError.check(js_AddConsumer(nil, jetStream, node.stream, &configuration, nil, &code), code)
         }
-        // From now on the new consumer's floor counts. An earlier one that stays is removed the next time.
+        // From now on the new consumer's floor counts. An earlier consumer that stays is removed the next time.
         for number in earlier { js_DeleteConsumer(jetStream, node.stream, reader.consumer(number), nil, nil) }
     }
 
@@ -144,7 +144,7 @@ extension NATSConnection {
         var list: UnsafeMutablePointer<jsConsumerNamesList>?
         var code = jsErrCode(rawValue: 0)
         let status = js_ConsumerNames(&list, jetStream, node.stream, nil, &code)
-        // A stream without consumers.
+        // The stream has no consumers.
         if status == NATS_NOT_FOUND { return [] }
         try NATSError.check(status, code)
         defer { jsConsumerNamesList_Destroy(list) }
@@ -171,7 +171,7 @@ extension NATSConnection {
                 js_DeleteConsumer(jetStream, node.stream, made?.pointee.Name, nil, nil)
                 jsConsumerInfo_Destroy(made)
             }
-            // All of them may have been removed.
+            // All messages may have been removed.
             guard let made, made.pointee.NumPending > 0 || made.pointee.Delivered.Consumer > 0 else { return [] }
             var recent = RecentIdentities(from: made.pointee.Name.map { String(cString: $0) } ?? "")
             while !recent.isComplete {
@@ -199,7 +199,7 @@ extension NATSConnection {
 
     private typealias CString = UnsafePointer<CChar>
 
-    /// A configuration of the client points to C strings, which have to live as long as it does.
+    /// Calls `body` with C strings, which live until `body` returns: a configuration of the client points to them.
     private static func withCStrings<Result>(
         _ one: String,
         _ two: String = "",

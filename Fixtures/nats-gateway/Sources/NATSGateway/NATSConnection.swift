@@ -17,13 +17,13 @@ final class NATSConnection: Sendable {
 
     /// How long an attempt to connect, and a request, waits for the broker's answer, in milliseconds.
     static let answerTime: Int64 = 2_000
-    /// Between two attempts to connect, in milliseconds.
+    /// The time between two attempts to connect, in milliseconds.
     private static let reconnectTime = 250
     /// How many messages may wait for a handler.
     private static let mostPending: Int32 = 1_024
 
     /// The objects of the client.
-    // Sendable: they are thread-safe, and live until the process ends, for a callback may run until then.
+    // Sendable: they are thread-safe, and live until the process ends, because a callback may run until then.
     private struct Client: @unchecked Sendable {
         let connection: OpaquePointer
         let jetStream: OpaquePointer
@@ -35,7 +35,7 @@ final class NATSConnection: Sendable {
         let message: OpaquePointer
     }
 
-    /// A change, and the connection for which the client tells it; 0 if this object tells it.
+    /// A change, and the connection of which the client reports the change; 0 if this object reports it.
     private struct News {
         let change: Change
         let connection: UInt
@@ -103,10 +103,10 @@ final class NATSConnection: Sendable {
         natsInbox_Destroy(text)
     }
 
-    /// Tries to connect until there is a connection, on a queue that may wait: for each address, the answer time.
+    /// Tries to connect until there is a connection, on a queue that may wait for the answer time of each address.
     ///
     /// libnats 3.4 can wait for a broker that is away, too. But it forgets the address, and gives up, if its first
-    /// connection ends while it begins: if a broker is killed at that moment, or a proxy has no broker behind it.
+    /// connection ends as it begins, because a broker is killed at that moment or a proxy has no broker behind it.
     ///
     /// - Parameter onChange: is called from a thread of the client or from the queue, in order, until ``close()``.
     func open(on queue: DispatchQueue, onChange: @escaping @Sendable (Change) -> Void) {
@@ -278,7 +278,7 @@ final class NATSConnection: Sendable {
                 closure
             )
         )
-        // No more than a window of messages waits, and heartbeats. Without this the client drops more than 64 MiB.
+        // At most a window of messages waits, and heartbeats. Without this call the client drops what exceeds 64 MiB.
         try NATSError.check(natsSubscription_SetPendingLimits(subscription, mostPending, -1))
     }
 
@@ -345,7 +345,7 @@ final class NATSConnection: Sendable {
     /// The client would wait a millisecond for more to write, or write each message by itself. This is its only call
     /// that writes several messages together and at once, and it asks the broker for a `PONG`.
     func flush() {
-        // Not checked: if the broker is slow or away, the caller notices the missing answers to its messages.
+        // The result is not checked: if the broker is slow or away, the caller notices the missing answers.
         natsConnection_FlushTimeout(client, 1)
         let written = published.withLock { published in
             defer { published = [] }
@@ -363,7 +363,7 @@ final class NATSConnection: Sendable {
         case unknown
     }
 
-    /// Asks once; waits for the answer.
+    /// Asks a question once, and waits for the answer.
     func answer(to subject: String) -> Answer {
         var reply: OpaquePointer?
         switch natsConnection_Request(&reply, client, subject, nil, 0, settings.answerTime) {
@@ -391,7 +391,7 @@ private final class Callback<Value>: Sendable {
     }
 }
 
-/// The same for messages, which are borrowed and not copied.
+/// A handler of messages, which are borrowed and not copied; the client holds it, too.
 private final class MessageCallback: Sendable {
     let handler: @Sendable (borrowing NATSMessage) -> Void
 

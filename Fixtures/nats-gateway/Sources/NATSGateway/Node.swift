@@ -34,7 +34,7 @@ public struct Node: Hashable, Sendable, CustomStringConvertible {
         return EscapedName.name(in: String(subject.dropFirst(prefix.count)))
     }
 
-    /// The durable consumer that a node's gateway reads another node's stream with; each new one has a higher number.
+    /// The name of a durable consumer with which this node reads another node's stream; newer ones have higher numbers.
     func consumer(_ number: UInt64) -> String { "bridge-\(name)-\(number)" }
 
     /// The number of a consumer of this node; nil for any other consumer's name.

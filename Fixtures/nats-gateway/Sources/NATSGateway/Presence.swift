@@ -3,9 +3,9 @@ import Synchronization
 
 /// Finds out whether this gateway may serve its node: two gateways at once would make each other end, in turn.
 ///
-/// A gateway that serves answers at its node's subject with its owner's name. A later one of the same owner is its
-/// replacement, and waits for its end. A later one of another owner ends, but only if the first still answers after 5
-/// seconds: a supervisor that was killed and started again may meet the old gateway for a second.
+/// A serving gateway answers at its node's subject with its owner's name. A later gateway of the same owner is its
+/// replacement, and waits for its end. A later gateway of another owner ends, but only if the first still answers after
+/// 5 seconds: a supervisor that was killed and started again may meet the old gateway for a second.
 final class Presence: Sendable {
     enum Finding: Equatable {
         /// This gateway serves the node.
@@ -23,7 +23,7 @@ final class Presence: Sendable {
         var encounter = Encounter()
     }
 
-    /// Between two looks, in seconds.
+    /// The time between two looks, in seconds.
     static let pause = 0.1
 
     private let node: Node

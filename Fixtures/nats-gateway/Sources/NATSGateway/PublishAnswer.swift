@@ -41,16 +41,16 @@ enum PublishAnswer: Equatable, Sendable {
         }
     }
 
-    /// The answer's fields that count; JetStream's names for them are in the reading.
+    /// The answer's fields that count; the initializers have JetStream's names for them.
     private struct Answer {
         var sequence: UInt64?
         var isDuplicate = false
         var error: Failure?
 
         struct Failure {
-            /// Its `code` is only a class of errors.
+            /// JetStream's `err_code`; its field `code` is only a class of errors.
             var code: UInt64?
-            /// Its beginning.
+            /// The beginning of the error's description.
             var description: String?
 
             init?(_ scanner: inout JSONScanner) {

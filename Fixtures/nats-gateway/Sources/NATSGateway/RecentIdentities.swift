@@ -1,7 +1,7 @@
 /// Collects the identities of a stream's last messages from what a consumer brings.
 ///
-/// The subject is the same for each look at the stream. If a look was cut off, its consumer may still be there when the
-/// next look subscribes, and then sends its messages to that subject, too.
+/// All looks at the stream use the same subject. If a look was cut off, its consumer may still be there when the next
+/// look subscribes, and then sends its messages to that subject, too.
 struct RecentIdentities {
     private let consumer: String
     private(set) var identities: Set<String> = []

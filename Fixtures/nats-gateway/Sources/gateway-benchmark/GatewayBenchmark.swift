@@ -21,7 +21,7 @@ struct GatewayBenchmark {
         for work in works where names.isEmpty || names.contains(work.name) { try await work.run() }
     }
 
-    /// Events one after the other as fast as there is room.
+    /// Sends events one after the other, as fast as there is room.
     private static func throughput() async throws {
         let (warmUp, count) = (20_000, 200_000)
         let path = try await Path()
@@ -42,7 +42,7 @@ struct GatewayBenchmark {
         await path.stop()
     }
 
-    /// 20 events a second.
+    /// Publishes 20 events a second.
     private static func latency() async throws {
         let (warmUp, count) = (100, 600)
         let path = try await Path()
@@ -66,7 +66,7 @@ struct GatewayBenchmark {
         await path.wait(for: warmUp)
         path.broker.kill()
         let sent = Task { try await path.send(warmUp + 1...warmUp + count) }
-        // Long enough to fill the outbox and the gateway; the publisher waits from then on.
+        // This is long enough to fill the outbox and the gateway; from then on the publisher waits.
         try await Task.sleep(for: .seconds(20))
         printMemory("absence, broker away", path)
         try path.broker.start()

@@ -25,7 +25,7 @@ struct ProcessUsage {
         own = mebibytes("RssAnon")
         resident = mebibytes("VmRSS")
         peak = mebibytes("VmHWM")
-        // Behind the name, which may have spaces: user and system time are the 12th and 13th field.
+        // Behind the name, which may have spaces, user and system time are the 12th and 13th field.
         let fields = text[(text.lastIndex(of: ")") ?? text.startIndex)...].split(separator: " ").dropFirst()
         let ticks = fields.dropFirst(11).prefix(2).compactMap { Double($0) }.reduce(0, +)
         microseconds = ticks * 1_000_000 / Double(sysconf(Int32(_SC_CLK_TCK)))

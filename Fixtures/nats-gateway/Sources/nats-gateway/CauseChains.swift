@@ -4,8 +4,8 @@ import Synchronization
 
 /// Counts how many times events with the same first cause have crossed from one node to another, one after the other.
 ///
-/// A handler may publish a new event for each that it gets from another node, and a handler there may do the same. No
-/// event of such a circle has been anywhere before, but all of them have the same first cause. So the gateway
+/// A handler may publish a new event for each event that it gets from another node, and a handler there may do the
+/// same. No event of such a circle has been anywhere before, but all have the same first cause. So the gateway
 /// remembers, for each first cause, the highest count of crossings among the events that it brought. An event with that
 /// first cause counts one crossing more, even if it does not answer the event with that count.
 final class CauseChains: Sendable {

@@ -1,6 +1,6 @@
 /// The time of an event as RFC 3339 writes it, to the nanosecond.
 ///
-/// Written and read for each event that crosses, so with integer arithmetic alone.
+/// A time is written and read for each event that crosses, so the code uses only integer arithmetic.
 enum EventTime {
     private static let nanosecondsPerSecond: UInt64 = 1_000_000_000
     private static let secondsPerDay = 86_400
@@ -59,7 +59,7 @@ enum EventTime {
 
     /// A day of the Gregorian calendar.
     ///
-    /// Its years begin in March, so that the day which some years lack is the last one:
+    /// The arithmetic lets years begin in March, so that the leap day is the last day of a year:
     /// <https://howardhinnant.github.io/date_algorithms.html>.
     private struct Date: Equatable {
         var year: Int

@@ -11,7 +11,7 @@ extension NATSGateway.ImportedEvent {
 
     /// - Parameter reader: the node that reads.
     func forHost(at reader: Node) throws -> DomainEvents.ImportedEvent {
-        // A node exports its own events only, so their processes have no node in front.
+        // A node exports its own events only, so the names of their processes have no node in front.
         guard let id = EventID(headers.id), !id.isForeign else {
             throw Unusable(description: "its identity \"\(headers.id.prefix(200))\" names no process of \(node)")
         }
@@ -22,7 +22,7 @@ extension NATSGateway.ImportedEvent {
             cause: headers.cause.flatMap { EventID($0)?.seen(at: reader, from: node) },
             root: headers.root.flatMap { EventID($0)?.seen(at: reader, from: node) },
             traceparent: headers.traceparent.flatMap { Traceparent($0) },
-            // The other gateway's count says nothing of the deliveries here, only that the event may be a repeat.
+            // The other gateway's count says nothing of deliveries to this host, only that the event may be a repeat.
             attempt: mayBeRepeat || headers.attempt > 1 ? 2 : 1
         )
     }

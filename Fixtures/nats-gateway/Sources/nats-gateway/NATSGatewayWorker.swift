@@ -49,7 +49,7 @@ struct NATSGatewayWorker {
             )
             // A broker that is away is no reason to hold up the host.
             DispatchQueue.global().asyncAfter(deadline: .now() + longestHold) { hold.release() }
-            // One queue for all names, so that their order is kept.
+            // All names have one queue, so that their events stay in order.
             let queue = QueueDelivery.queue(gateway.exportQueue)
             return try configuration.exports.map { name in
                 try publisher.subscribe(toEventsNamed: name, on: queue, acknowledging: .manually) { delivery in
@@ -100,7 +100,7 @@ struct NATSGatewayWorker {
         """
     }
 
-    /// Gives an event to the host: once it is `.taken`, the host has it, whatever becomes of this process.
+    /// Gives an event to the host; if this returns `.taken`, the host has the event, whatever becomes of this process.
     private static func give(
         _ event: NATSGateway.ImportedEvent,
         at node: Node,
