@@ -100,8 +100,7 @@ package struct ChaosSender {
         )
     }
 
-    /// The bytes of an event's filler: mostly below 64, rarely up to 65,535; in mixed streams, for 1 in 128, 32,768 or
-    /// more.
+    /// The bytes of a filler: mostly below 64, rarely up to 65,535; 1 in 128 of a mixed stream are 32,768 or more.
     private func fillerBytes(_ dice: UInt64) -> Int {
         if stream.size == .page { return 1_024 }
         if stream.size == .mixed, dice & 0x7F == 0x7F { return 32_768 + Int(dice >> 12 & 0x7FFF) }

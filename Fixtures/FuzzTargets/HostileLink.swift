@@ -36,8 +36,8 @@ enum HostileLink {
         peer.waitForEnd()
         peer.look(at: link)
         if let broken = peer.broken { throw BrokenInvariant(description: broken) }
-        // The link's thread may still hold the peer. Until then, a leak checker would report the memory of the link's
-        // weak reference to the peer: the only pointer to that memory is in the peer's reference count, encoded.
+        // The link's thread may still hold the peer. Before the thread releases the peer, a leak checker would report
+        // the memory of the link's weak reference: the only pointer to that memory is encoded in the peer's count.
         while !isKnownUniquelyReferenced(&peer) { yieldThread() }
     }
 

@@ -22,7 +22,7 @@ struct Account {
     /// How many of the newest events of their streams are missing and not announced as dropped.
     private var newest: Int { max(0, tally.newestMissing - dropped) }
 
-    /// How many refused events, beyond the asker's deaths, neither became dead letters nor were reported to the caller.
+    /// How many refused events neither became dead letters nor were reported to their caller; a death explains one.
     private var silent: Int {
         let mayBeForgotten = kind == .errand || kind == .question ? askersDeaths : 0
         return max(0, tally.untold - mayBeForgotten)

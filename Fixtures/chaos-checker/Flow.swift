@@ -1,6 +1,6 @@
 import ChaosLedger
 
-/// What one receiver has seen of one stream, and which of it is a fault.
+/// What one receiver has seen of one stream, and the faults in what it has seen.
 ///
 /// One life handles numbers in ascending order; after a death the next incarnation goes on where the last one broke
 /// off. So it is enough to know the highest number, the missing numbers below it, and how the newest numbers went.

@@ -21,7 +21,7 @@ struct ChaosRun {
     private static let samples = 4
     /// How many bytes the heap may grow by: about 256 KiB a worker, as a link's memory depends on its last events.
     private static let memoryGrowth = 4 << 20
-    /// In how many of the deaths that waited for load there must be load, in percent.
+    /// The least percentage of the deaths that waited for load in which the load must still be there.
     ///
     /// In the others, the worker may handle its events while the driver is suspended after its look at the load.
     private static let leastLoadedPercent = 80.0

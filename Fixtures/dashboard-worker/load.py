@@ -8,8 +8,7 @@ process takes for an event. A window without and a window with a dashboard make 
 other order, so slow changes of the machine meet both. The program prints the pairs, and the median and the middle half
 of their differences.
 
-A pair takes about 80 seconds. If the machine is busy with something else, the middle half is wide, and the median says
-nothing.
+A pair takes about 80 seconds. On a busy machine the middle half is wide, and the median says nothing.
 """
 
 import argparse

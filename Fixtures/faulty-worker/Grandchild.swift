@@ -20,7 +20,7 @@ enum Grandchild {
         system("sleep 300 & echo \"grandchild $!\"")
     }
 
-    /// Leaves a process behind that has a session of its own and no descriptor of the worker, and prints its number.
+    /// Leaves a process behind with a session of its own and no descriptor of the worker; prints that process's number.
     static func leaveDaemon() {
         system(
             """

@@ -2,8 +2,7 @@ import CBOR
 import Foundation
 import JSONText
 
-/// Prints how this package reads documents of CBOR or JSON, so that other readers can be compared with it:
-/// `reader-probe cbor|json`.
+/// Prints how this package reads CBOR or JSON, so that other readers can be compared with it: `reader-probe cbor|json`.
 ///
 /// Standard input holds one document after the other, each after its length in four bytes, most significant first. The
 /// program prints a line for each: the value in a notation with one spelling for each value, or `-` and the reason why

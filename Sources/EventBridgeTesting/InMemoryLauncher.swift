@@ -107,7 +107,7 @@ final class InMemoryProcess: WorkerProcess, @unchecked Sendable {
             return (self.task, subscriptions, self.handler)
         }
         ended?.cancel()
-        // First the session: once the subscriptions have ended, it would report further events as handled.
+        // The session ends first: once the subscriptions have ended, it would report further events as handled.
         session.abandon()
         for subscription in kept { subscription.cancel() }
         handler?(reason)

@@ -65,8 +65,8 @@ public enum ProjectionCheck {
 
     private struct EndOfRun: Error {}
 
-    /// Interrupts one run at each step of the code, lets the next run finish, and returns the steps that changed the
-    /// result.
+    /// Interrupts one run at each step of the code, lets the next run finish, and returns the steps at which this
+    /// changed the result.
     ///
     /// - Parameters:
     ///   - isolation: the actor on which the closures run; the caller's by default.

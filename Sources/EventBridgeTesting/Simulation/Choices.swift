@@ -2,8 +2,7 @@
 ///
 /// Each choice belongs to a matter, such as `preemption` or `worker canvas`. Each matter has its own random numbers, so
 /// leaving out a choice of one matter does not change the choices of another. A choice has an index in its matter, and
-/// a value. The value 0 is the tame choice, where there is one: the thread goes on, no fault, no delay. A list leaves
-/// zeros out.
+/// a value. If there is a tame choice, its value is 0: the thread goes on, no fault, no delay. A list leaves zeros out.
 struct Choices: Sendable {
     struct Place: Hashable, Comparable, Sendable {
         let matter: String

@@ -80,7 +80,7 @@ struct FateRecord {
             return other.map { "\(worker) acknowledges \(id), which \($0) of the same pool has acknowledged" }
         case .refused(let id):
             guard nameOfArrived(id) != nil else { return "\(worker) refuses \(id), which has not come to it" }
-            // The record counts refusals, without a set: a refused event comes again if it is redelivered.
+            // Refusals are counted, not kept in a set, because a refused event comes again if it is redelivered.
             receiver.refusals += 1
             return receiver.acknowledged.contains(id) ? "\(worker) refuses \(id), which it has acknowledged" : nil
         case .gap(let gap):

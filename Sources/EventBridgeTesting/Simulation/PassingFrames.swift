@@ -8,7 +8,7 @@ struct PassingFrames {
     /// Whether bytes that are no valid frame have passed; the bytes after them are ignored.
     private var isBroken = false
 
-    /// The number of bytes, at least, that the frame that is passing still lacks; 0 between frames.
+    /// How many bytes, at least, a frame still lacks that has begun to pass; 0 between frames.
     var missing: Int {
         guard !rest.isEmpty, case .needsBytes(let total)? = try? rest.withUnsafeBytes({ try decoder.next(in: $0) })
         else { return 0 }

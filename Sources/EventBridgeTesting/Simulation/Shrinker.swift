@@ -1,8 +1,7 @@
 /// Shrinks the choices of a failed run to those that the failure needs.
 ///
-/// The shrinker first tries to leave out all choices of one matter (see `Choices`), for each matter. Then it tries to
-/// leave out blocks of choices, which it halves down to single choices. In the end it tries smaller values for the
-/// remaining choices.
+/// For each matter, the shrinker tries to leave out all choices (see `Choices`). Then it tries to leave out blocks of
+/// choices, which it halves down to single choices. In the end it tries smaller values for the choices that are left.
 struct Shrinker {
     /// How many runs may be made.
     static let runs = 500

@@ -60,7 +60,7 @@ final class SimulatedEntrance: Entrance, @unchecked Sendable {
         )
         toClient.slow(to: SimulatedProcess.rate(of: client.name, first >> 8, in: world))
         streams.append(toHost)
-        // The client may end at its next step, and the system then closes the stream that is set here.
+        // `stream` is set before the client's next step: the client may end there, and the system then closes it.
         client.stream = toClient
         let peer = UnixSocket.PeerCredentials(
             processIdentifier: client.identifier,

@@ -28,7 +28,7 @@ public final class SimulatedHost: @unchecked Sendable {
     /// The pause before the next start, in nanoseconds, if the test has killed the host; nil if the seed decides.
     private var pause: UInt64?
 
-    /// A seed may kill only the processes of the first starts, as many as this.
+    /// How many starts, counted from the first, have processes that a seed may kill.
     private static let mostKills = 3
 
     init(

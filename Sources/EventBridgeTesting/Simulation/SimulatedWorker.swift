@@ -65,7 +65,7 @@ final class SimulatedWorker: WorkerProcess, @unchecked Sendable {
                 }
                 life.end(.status(0), because: "has finished")
             } catch {
-                // EX_SOFTWARE, with which `BridgeWorker.main` ends for every failure but `notStartedBySupervisor`.
+                // EX_SOFTWARE, with which `BridgeWorker.main` ends after any failure but `notStartedBySupervisor`.
                 life.end(.status(70), because: "ends: \(error)")
             }
         }

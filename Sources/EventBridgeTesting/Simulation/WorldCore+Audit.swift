@@ -31,7 +31,7 @@ extension WorldCore {
     /// The most bytes of events that a worker can leave when it dies.
     private static let largestOutbox = 64 << 20
 
-    /// Checks that all counts of a host at rest balance, its handled events have arrived, and no ended worker waits.
+    /// Checks that at rest all counts balance, handled events have arrived, and no ended worker waits for anything.
     ///
     /// The function also makes the checks of ``audit(_:)``.
     func auditRest(of host: Host) -> String? {

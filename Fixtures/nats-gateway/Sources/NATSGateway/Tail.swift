@@ -12,8 +12,7 @@ struct Tail: Equatable, Sendable {
     /// How many messages ``recent`` goes back: the window of a link, in events.
     ///
     /// While host and gateway live on, or the gateway alone ends, the host gives no event again that is further back.
-    /// But the host may redeliver an old dead letter, and a new host may deliver events that the journal of a killed
-    /// host does not call settled. Such an event is stored a second time, and its headers have its
-    /// ``EventHeaders/attempt``.
+    /// But the host may redeliver an old dead letter, and a new host may deliver an event that a killed host's journal
+    /// does not call settled. Such an event is stored a second time, with its ``EventHeaders/attempt`` in the headers.
     static let remembered: UInt64 = 4_096
 }

@@ -92,7 +92,7 @@ struct GatewayTests {
         client.close()
         first = nil
         reader = nil
-        // The host gives the events again of which it does not know that they are handled.
+        // The host gives again the events that are not handled, as far as the host knows.
         let second = try sender(broker)
         for id in ids[100..<300] { second.export(id, isRepeat: true) }
         for id in ids[300...] { second.export(id) }

@@ -2,7 +2,7 @@ import Testing
 
 @testable import NATSGateway
 
-/// How a reader goes on whose host keeps places, but may have kept none in this stream.
+/// How a reader goes on if its host keeps places, but may have kept none in this stream.
 @Suite struct ImportKeepingTests {
     /// A reader whose host has kept no place, after its first look.
     private func withoutPlace(_ look: ImportLook) throws -> ImportTrial {
