@@ -149,22 +149,37 @@ package final class DeliveryThread {
         try body()
     }
 
-    /// Runs the inline handlers of an awaited event; returns the first error that one of them threw, with the later
-    /// ones.
-    package func collectFailures(context: BorrowedContext, _ body: (DeliveryThread) -> Void) -> ThrownError? {
+    /// Begins the calls of the inline handlers of an awaited event, on a thread that delivers no other event;
+    /// ``endAwaited()`` has to follow.
+    ///
+    /// - Parameter context: has to stay in place until then.
+    package func beginAwaited(_ context: UnsafePointer<BorrowedContext>) {
+        isDelivering = true
+        collectsFailures = true
+        borrowed = context
+    }
+
+    /// Ends the calls of the inline handlers; returns the first error that one of them threw, with the later ones.
+    ///
+    /// Delivers the events that the handlers published.
+    package func endAwaited() -> ThrownError? {
+        borrowed = nil
+        collectsFailures = false
+        let thrown = failure == nil ? nil : failure.take()
+        finish()
+        return thrown
+    }
+
+    /// Runs the inline handlers of an awaited event, also while the thread delivers another event; returns the first
+    /// error that one of them threw, with the later ones.
+    func collectFailures(context: BorrowedContext, _ body: (DeliveryThread) -> Void) -> ThrownError? {
         if !isDelivering {
             // There is no outer state to restore afterwards.
-            isDelivering = true
-            collectsFailures = true
-            withUnsafePointer(to: context) { context in
-                borrowed = context
+            return withUnsafePointer(to: context) { context in
+                beginAwaited(context)
                 body(self)
-                borrowed = nil
+                return endAwaited()
             }
-            collectsFailures = false
-            let thrown = failure == nil ? nil : failure.take()
-            finish()
-            return thrown
         }
         let outer = (collectsFailures, failure)
         var thrown: ThrownError?

@@ -112,6 +112,8 @@ final class ChannelReceiver<Event: DomainEvent>: EventReceiver, @unchecked Senda
         return publisher._withUnsafeGuaranteedRef { publisher in
             PayloadScratch.current._withUnsafeGuaranteedRef { scratch in
                 DeliveryThread.unmanaged._withUnsafeGuaranteedRef { thread in
+                    // The general way restores an outer delivery's state.
+                    if thread.isDelivering { return nil }
                     while strand.isFree {
                         let event: Event
                         do throws(Unreadable) {
@@ -123,8 +125,10 @@ final class ChannelReceiver<Event: DomainEvent>: EventReceiver, @unchecked Senda
                         guard subscribers.recordInRun(run.payload, run.context) else { return nil }
                         let isEntered = strand.enter()
                         assert(isEntered, "a strand that is free stays free until this thread enters it")
-                        let failure = thread.collectFailures(context: run.context) {
-                            channel.call(subscribers, event, on: $0, from: publisher)
+                        let failure = withUnsafePointer(to: run.context) { context in
+                            thread.beginAwaited(context)
+                            channel.call(subscribers, event, on: thread, from: publisher)
+                            return thread.endAwaited()
                         }
                         strand.leave()
                         if let failure { return LocalOutcome(.failed(failure)) }
