@@ -88,7 +88,7 @@ extension Link {
             return outcome
         }
         if trace != nil { traceSteps() }
-        flushAndUnlock(at: context.nanosecondsSinceEpoch)
+        pumpAndUnlock(flushing(at: context.nanosecondsSinceEpoch))
         return .accepted(sequence: sequence, isCrowded: false)
     }
 
@@ -111,7 +111,7 @@ extension Link {
             return false
         }
         if trace != nil { traceSteps() }
-        flushAndUnlock(at: WallClock.now())
+        pumpAndUnlock(flushing(at: WallClock.now()))
         return isOver
     }
 

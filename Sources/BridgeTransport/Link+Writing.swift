@@ -30,31 +30,20 @@ extension Link {
     ///   - isGathered: whether the event leaves with the next batch even if the link is idle.
     package func flush(at now: UInt64, isGathered: Bool = false) {
         lock.lock()
-        flushAndUnlock(at: now, isGathered: isGathered)
+        pumpAndUnlock(flushing(at: now, isGathered: isGathered))
     }
 
     /// Lets a held event, and the events behind it, leave, and then does the same as ``flush(at:isGathered:)``.
     package func releaseAndFlush(_ sequence: UInt64, at now: UInt64, isGathered: Bool = false) {
         lock.lock()
         sending.release(sequence)
-        flushAndUnlock(at: now, isGathered: isGathered)
-    }
-
-    /// Does the same as ``flush(at:isGathered:)`` with the lock held, and releases the lock.
-    func flushAndUnlock(at now: UInt64, isGathered: Bool = false) {
-        switch flushing(at: now, isGathered: isGathered) {
-        case .now: pumpAndUnlock()
-        case .byOthers: lock.unlock()
-        case .soon:
-            lock.unlock()
-            leaveToPoller()
-        }
+        pumpAndUnlock(flushing(at: now, isGathered: isGathered))
     }
 
     /// Which thread writes what was enqueued just now.
     ///
-    /// With the lock held.
-    func flushing(at now: UInt64, isGathered: Bool) -> WriterState.Flush {
+    /// With the lock held. The parameters are those of ``flush(at:isGathered:)``.
+    func flushing(at now: UInt64, isGathered: Bool = false) -> WriterState.Flush {
         // If the peer is down, its next start may wait for this event.
         if stream == nil { return .now }
         if farewell.hasLeft { return .byOthers }
@@ -192,11 +181,20 @@ extension Link {
         pumpAndUnlock()
     }
 
-    /// Does the same as ``pump()`` with the lock held, and releases the lock.
+    /// Does the same as ``pump()`` with the lock held, if this thread is the one that writes, and releases the lock.
     ///
-    /// - Parameter isBounded: whether the poller may write the rest; if not, this thread writes until nothing is left
-    ///   or the stream takes no more.
-    private func pumpAndUnlock(isBounded: Bool = true) {
+    /// - Parameters:
+    ///   - flush: which thread writes, as ``flushing(at:isGathered:)`` says.
+    ///   - isBounded: whether the poller may write the rest; if not, this thread writes until nothing is left or the
+    ///     stream takes no more.
+    func pumpAndUnlock(_ flush: WriterState.Flush = .now, isBounded: Bool = true) {
+        switch flush {
+        case .now: break
+        case .byOthers: return lock.unlock()
+        case .soon:
+            lock.unlock()
+            return leaveToPoller()
+        }
         guard ending.isWritable, let stream, writer.begin() else {
             let isDemanded = waiters.isDemandAwaited
             lock.unlock()
