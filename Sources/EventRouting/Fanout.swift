@@ -14,6 +14,10 @@ final class Fanout: Sendable {
     ///
     /// ``targets`` hold the peer, so the reference is not counted.
     let sole: Unmanaged<Peer>?
+    /// The link of ``sole``, if it is never replaced; nil otherwise.
+    ///
+    /// The peer holds it, so this reference is not counted either.
+    let soleLink: Unmanaged<Link>?
     /// The targets, if an event goes to several at once: it only has to be put into their outboxes and written.
     ///
     /// Otherwise empty. As for ``sole``, the references are not counted.
@@ -35,6 +39,7 @@ final class Fanout: Sendable {
         self.receiver = receiver
         self.soleOwed = soleOwed
         sole = pooled == nil ? Self.sole(among: targets, attached).map { .passUnretained($0) } : nil
+        soleLink = sole?._withUnsafeGuaranteedRef { $0.onlyLink }
         let areJoined =
             pooled == nil && attached.isEmpty && (2...JoinedLink.most).contains(targets.count)
             && !targets.contains(where: \.hasPolicies)

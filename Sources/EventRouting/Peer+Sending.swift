@@ -17,7 +17,7 @@ extension Peer {
     /// A worker's link to its host; nil for other peers.
     ///
     /// The link is never replaced, and the peer never closed, so a thread needs no lock and counts no reference.
-    private var onlyLink: Unmanaged<Link>? {
+    var onlyLink: Unmanaged<Link>? {
         // A pattern costs nothing; `==` would be a call into another module for each event.
         if case .worker = role, !isRenewed { .passUnretained(current) } else { nil }
     }
@@ -224,24 +224,18 @@ extension Peer {
         payload: UnsafeRawBufferPointer,
         ifFull: FullOutboxAction
     ) -> Forwarded? {
-        func send(over link: Link) -> Enqueued {
-            link.send(
-                context,
-                name: name.name,
-                number: name.number,
-                payload: payload,
-                ifThereIsRoom: ifFull == .wait
-            )
-        }
-        if let onlyLink {
-            return onlyLink._withUnsafeGuaranteedRef { forwarded(send(over: $0), name.name, ifFull) }
-        }
         while true {
             switch taker(of: name.name) {
             case .left: return nil
             case .closed(let reason): return ifFull == .drop ? nil : .failed(unavailable(name.name, reason))
             case .link(let link):
-                let outcome = send(over: link)
+                let outcome = link.send(
+                    context,
+                    name: name.name,
+                    number: name.number,
+                    payload: payload,
+                    ifThereIsRoom: ifFull == .wait
+                )
                 if isRenewed, case .ended = outcome {
                     renew(after: link)
                 } else {
@@ -305,7 +299,9 @@ extension Peer {
         }
     }
 
-    private func forwarded(_ outcome: Enqueued, _ name: String, _ ifFull: FullOutboxAction) -> Forwarded? {
+    /// What became of an event that was put into an outbox for this peer alone; nil as for
+    /// ``send(_:name:payload:ifFull:)``.
+    func forwarded(_ outcome: Enqueued, _ name: String, _ ifFull: FullOutboxAction) -> Forwarded? {
         switch outcome {
         case .accepted: .taken
         case .crowded: .awaitsRoom

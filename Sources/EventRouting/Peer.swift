@@ -120,6 +120,7 @@ package final class Peer: @unchecked Sendable {
     ///
     /// The caller holds the lock.
     func putInPlace(_ next: Link) {
+        assert(onlyLink == nil, "a worker's link to its host is never replaced")
         counts.ended.add(current.tally.tally)
         // The present link has ended, so no more events are put into it.
         if current.isHolding { departed.append(current) }

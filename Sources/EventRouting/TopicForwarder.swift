@@ -42,21 +42,26 @@ final class TopicForwarder: EventForwarder {
         do {
             encoded = try PayloadScratch.encode(event, by: topic.coder(of: E.self))
         } catch {
-            let failure = DeliveryError(
-                .notEncodable,
-                of: topic.name,
-                id: context.id,
-                "\(topic.name) cannot be encoded: \(CBORError.sentence(of: error))",
-                field: (error as? CBORError)?.field
-            )
-            return refused(failure, context, ifFull)
+            return refused(notEncodable(error, context), context, ifFull)
         }
         defer { encoded.giveBack() }
         var triesAlone = true
         if receipts == nil, held == nil, refusal == nil, router.tap == nil {
             if let sole = fanout.sole {
                 let sent = sole._withUnsafeGuaranteedRef { sole in
-                    sole.send(context, name: topic, payload: encoded.bytes, ifFull: ifFull)
+                    guard let link = fanout.soleLink else {
+                        return sole.send(context, name: topic, payload: encoded.bytes, ifFull: ifFull)
+                    }
+                    let outcome = link._withUnsafeGuaranteedRef {
+                        $0.send(
+                            context,
+                            name: topic.name,
+                            number: topic.number,
+                            payload: encoded.bytes,
+                            ifThereIsRoom: ifFull == .wait
+                        )
+                    }
+                    return sole.forwarded(outcome, topic.name, ifFull)
                 }
                 if let sent { return sent }
                 triesAlone = false
@@ -173,6 +178,16 @@ final class TopicForwarder: EventForwarder {
             )
             return sent.losses.first.map { .failed($0.error) } ?? .taken
         }
+    }
+
+    private func notEncodable(_ error: any Error, _ context: BorrowedContext) -> DeliveryError {
+        DeliveryError(
+            .notEncodable,
+            of: topic.name,
+            id: context.id,
+            "\(topic.name) cannot be encoded: \(CBORError.sentence(of: error))",
+            field: (error as? CBORError)?.field
+        )
     }
 
     private func refused(_ failure: DeliveryError, _ context: BorrowedContext, _ ifFull: FullOutboxAction) -> Forwarded
