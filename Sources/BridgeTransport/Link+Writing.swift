@@ -201,10 +201,15 @@ extension Link {
             if isDemanded { demandArose() }
             return
         }
-        var isStalled = false
-        var hasFailed = false
-        var isHandedOver = false
-        while batch.isUnderWay || composeBatch() {
+        var (isStalled, hasFailed, isHandedOver) = (false, false, false)
+        while batch.isUnderWay || !farewell.hasLeft {
+            if !batch.isUnderWay {
+                batch.begin()
+                sending.leave(in: &batch, atMost: Self.batchBytes, at: MonotonicClock.now)
+                if trace != nil { traceLeft() }
+                addAcknowledgementAndGoodbye()
+                guard batch.close() else { break }
+            }
             if isBounded, !writer.mayWriteOn() {
                 isHandedOver = true
                 break
@@ -245,20 +250,15 @@ extension Link {
         }
     }
 
-    /// Collects what leaves next; returns false if nothing leaves.
+    /// Adds to the batch, behind its events, the acknowledgement and the goodbye, if they are to leave now.
     ///
     /// With the lock held.
-    private func composeBatch() -> Bool {
-        guard !farewell.hasLeft else { return false }
-        batch.begin()
-        sending.leave(in: &batch, atMost: Self.batchBytes, at: MonotonicClock.now)
-        if trace != nil { traceLeft() }
+    private func addAcknowledgementAndGoodbye() {
         let isLast = farewell.isWaiting && farewell.mayLeave(behind: sending.remainder(isShared: sharedHead != nil))
         if receiving.mayHaveToSay { acknowledge(isLast: isLast) }
         if isLast, let goodbye = farewell.leaves(behind: sending.outbox.lastComposed, handled: receiving.mark) {
             batch.queue(.goodbye(goodbye))
         }
-        return batch.close()
     }
 
     /// Adds an acknowledgement to the batch, if an acknowledgement is to leave now.
