@@ -47,7 +47,8 @@ extension EventChannel {
                     withExtendedLifetime(publisher) {}
                 } else {
                     leave(address, slot)
-                    publishFully(event, from: publisher, causedBy: nil, on: thread)
+                    if forwardAlone(event, from: publisher, ifFull: .drop, on: thread) != nil { return }
+                    publishToAll(event, from: publisher, causedBy: nil)
                 }
             }
         }
@@ -133,8 +134,7 @@ extension EventChannel {
         }
     }
 
-    /// Publishes an event in every other case: for other processes or other publishers, with a given cause, or while
-    /// another event is in hand.
+    /// Publishes an event with a given cause, or while another event is in hand.
     @usableFromInline
     func publishFully(
         _ event: E,
@@ -144,6 +144,12 @@ extension EventChannel {
     ) {
         guard isReached else { return }
         if forwardAlone(event, causedBy: cause, from: publisher, ifFull: .drop, on: thread) != nil { return }
+        publishToAll(event, from: publisher, causedBy: cause)
+    }
+
+    /// Publishes an event to receivers of any kind, in other processes and other publishers too.
+    @usableFromInline
+    func publishToAll(_ event: E, from publisher: EventPublisher, causedBy cause: EventContext?) {
         guard let subscribers = currentSubscribers() else { return }
         let context = publisher.makeContext(causedBy: cause ?? EventContext.current)
         _ = publish(event, context: context, to: subscribers, from: publisher, ifFull: .drop)
@@ -180,6 +186,7 @@ extension EventChannel {
     /// - Parameter cause: the event's cause; if nil, the cause is the event that the calling code handles, if any.
     /// - Returns: The outcome and the event's number; nil if the event was not published: it has other receivers or
     ///   none, or this thread is using another list. Then the caller uses ``currentSubscribers()``.
+    @usableFromInline
     func forwardAlone(
         _ event: E,
         causedBy cause: EventContext? = nil,
