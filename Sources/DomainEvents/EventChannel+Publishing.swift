@@ -216,9 +216,18 @@ extension EventChannel {
                 }
                 return outcome ?? publish(event, context: context.context, to: list, from: publisher, ifFull: ifFull)
             }
-            if cause == nil, let context = publisher.makeBorrowedContext(on: thread) {
-                return (forward(context), context.number)
+            // Without a cause, or with one that is in hand, the context needs no reference to anything.
+            var borrowed: BorrowedContext?
+            if cause == nil, thread.isDelivering {
+                borrowed = publisher.makeCausedContext(on: thread)
+            } else if cause == nil, EventContext.handledByTask == nil {
+                borrowed = BorrowedContext(
+                    source: .passUnretained(publisher.source),
+                    number: publisher.nextNumber(),
+                    nanosecondsSinceEpoch: WallTime.now()
+                )
             }
+            if let borrowed { return (forward(borrowed), borrowed.number) }
             return publisher.makeContext(causedBy: cause ?? EventContext.current).withBorrowed { context in
                 (forward(context), context.number)
             }

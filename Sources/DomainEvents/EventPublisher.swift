@@ -195,21 +195,13 @@ public final class EventPublisher: @unchecked Sendable {
     /// Makes the context of an event that the calling code publishes: its cause is the event that this code handles.
     func makeContext() -> EventContext { makeContext(causedBy: EventContext.current) }
 
-    /// Makes the context of an event that the calling code publishes, without a reference to anything; nil, and no
-    /// number is taken, if the event inherits a trace or if the calling code is an asynchronous handler.
+    /// Makes the context of an event that a handler publishes, without a reference to anything; nil, and no number is
+    /// taken, if the event inherits a trace.
     ///
-    /// Valid as long as this publisher lives, and the event that the calling code handles is in hand.
+    /// Valid as long as this publisher lives, and the event that the handler got is in hand.
     ///
     /// - Parameter thread: the calling thread's.
-    @inline(__always)
-    func makeBorrowedContext(on thread: DeliveryThread) -> BorrowedContext? {
-        if thread.isDelivering { return makeCausedContext(on: thread) }
-        if EventContext.handledByTask != nil { return nil }
-        let source = Unmanaged.passUnretained(source)
-        return BorrowedContext(source: source, number: nextNumber(), nanosecondsSinceEpoch: WallTime.now())
-    }
-
-    private func makeCausedContext(on thread: DeliveryThread) -> BorrowedContext? {
+    func makeCausedContext(on thread: DeliveryThread) -> BorrowedContext? {
         guard let cause = thread.causeInHand else { return nil }
         return BorrowedContext(
             source: .passUnretained(source),
@@ -222,7 +214,7 @@ public final class EventPublisher: @unchecked Sendable {
 
     private func makeID() -> EventID { EventID(source: source, number: nextNumber()) }
 
-    private func nextNumber() -> UInt64 { offered.pointee.wrappingAdd(1, ordering: .relaxed).newValue }
+    func nextNumber() -> UInt64 { offered.pointee.wrappingAdd(1, ordering: .relaxed).newValue }
 
     /// - Parameters:
     ///   - isRoot: whether the event begins a new chain of causes.
