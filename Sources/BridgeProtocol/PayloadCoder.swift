@@ -46,6 +46,41 @@ package final class PayloadCoder<E: DomainEvent>: Sendable {
         return try decoder.decode(E.self, from: payload, isChecked: isChecked)
     }
 
+    /// Makes an event from a payload that a peer has sent, and has the event's type validate it.
+    ///
+    /// - Parameter name: the event's name, which an untyped event keeps.
+    package func receive(
+        _ payload: UnsafeRawBufferPointer,
+        named name: @autoclosure () -> String,
+        with decoder: CBORDecoder
+    ) throws(UnreadablePayload) -> E {
+        let event: E
+        do {
+            if let layout {
+                event = try layout._withUnsafeGuaranteedRef { try $0.decode(from: payload, with: decoder) }
+            } else if isUntyped {
+                // `isUntyped` says that `E` is `UntypedEvent`.
+                event = try unsafeBitCast(UntypedEvent.received(payload, name: name()), to: E.self)
+            } else {
+                event = try decoder.decode(E.self, from: payload)
+            }
+        } catch {
+            throw UnreadablePayload(reason: .undecodable, text: CBORError.sentence(of: error))
+        }
+        do {
+            try event.validate()
+        } catch {
+            throw UnreadablePayload(reason: .invalid, text: String(describing: error))
+        }
+        return event
+    }
+
     /// What is wrong with the layout, as far as this event shows; nil if nothing is wrong or there is no layout.
     package func mismatch(for event: E) throws -> String? { try layout?.takeUnretainedValue().mismatch(for: event) }
+}
+
+/// Why a payload that a peer has sent makes no event.
+package struct UnreadablePayload: Error {
+    package let reason: Refusal.Reason
+    package let text: String
 }

@@ -16,7 +16,7 @@ package class AnyEventChannel: @unchecked Sendable {
     /// How much memory an event takes.
     let eventBytes: Int
     /// Whether the events are untyped: many channels of a publisher then have the same `eventType`.
-    package let isUntyped: Bool
+    let isUntyped: Bool
 
     /// The address of `subscribers`; 0 if nothing gets the events.
     @usableFromInline let current = Atomic<UInt>(0)

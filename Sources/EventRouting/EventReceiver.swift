@@ -56,12 +56,9 @@ protocol EventReceiver: AnyObject, Sendable {
     ) -> LocalOutcome
 }
 
-/// Why an event does not get to the subscribers here.
-private struct Unreadable: Error {
-    let reason: Refusal.Reason
-    let text: String
-
-    var outcome: LocalOutcome { .refused(reason, text: text) }
+extension UnreadablePayload {
+    /// What becomes of an event that does not get to the subscribers here.
+    fileprivate var outcome: LocalOutcome { .refused(reason, text: text) }
 }
 
 /// The receiver of one channel's events; made in advance, so that an incoming event costs no look-up of its type.
@@ -79,33 +76,6 @@ final class ChannelReceiver<Event: DomainEvent>: EventReceiver, @unchecked Senda
         self.publisher = .passUnretained(publisher)
     }
 
-    /// Makes an event without a type, whose payload stays as it is.
-    private func untyped(_ payload: UnsafeRawBufferPointer) throws -> Event {
-        let event = try UntypedEvent.received(payload, name: channel.name)
-        // Only for a channel with `isUntyped`, which says that `Event` is `UntypedEvent`.
-        return unsafeBitCast(event, to: Event.self)
-    }
-
-    /// Makes an event from its payload, and has the event's type validate it.
-    @inline(__always)
-    private func read(
-        _ payload: UnsafeRawBufferPointer,
-        in scratch: PayloadScratch
-    ) throws(Unreadable) -> Event {
-        let event: Event
-        do {
-            event = try channel.isUntyped ? untyped(payload) : coder.decode(payload, with: scratch.decoder)
-        } catch {
-            throw Unreadable(reason: .undecodable, text: CBORError.sentence(of: error))
-        }
-        do {
-            try event.validate()
-        } catch {
-            throw Unreadable(reason: .invalid, text: String(describing: error))
-        }
-        return event
-    }
-
     func receive(_ run: inout EventRun, mayGoOn: (BorrowedContext) -> Bool) -> LocalOutcome? {
         guard let subscribers = channel.runSubscribers() else { return nil }
         let strand = run.strand
@@ -116,8 +86,8 @@ final class ChannelReceiver<Event: DomainEvent>: EventReceiver, @unchecked Senda
                     if thread.isDelivering { return nil }
                     while strand.isFree {
                         let event: Event
-                        do throws(Unreadable) {
-                            event = try read(run.payload, in: scratch)
+                        do throws(UnreadablePayload) {
+                            event = try coder.receive(run.payload, named: channel.name, with: scratch.decoder)
                         } catch {
                             return error.outcome
                         }
@@ -149,11 +119,12 @@ final class ChannelReceiver<Event: DomainEvent>: EventReceiver, @unchecked Senda
         completion: (_ handlers: Int) -> any HandlingCompletion
     ) -> LocalOutcome {
         publisher._withUnsafeGuaranteedRef { publisher in
-            do throws(Unreadable) {
+            do throws(UnreadablePayload) {
                 let outcome = try channel.deliverIncoming(
                     payload: payload,
-                    { () throws(Unreadable) in
-                        try read(payload, in: PayloadScratch.current.takeUnretainedValue())
+                    { () throws(UnreadablePayload) in
+                        let scratch = PayloadScratch.current.takeUnretainedValue()
+                        return try coder.receive(payload, named: channel.name, with: scratch.decoder)
                     },
                     context: context,
                     from: publisher,
