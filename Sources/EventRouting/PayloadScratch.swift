@@ -8,9 +8,9 @@ import Locks
 /// Encoding and decoding run user code, which may publish. A call that finds the encoder and the buffer in use makes a
 /// temporary scratch. A decoder in use makes a temporary decoder itself.
 final class PayloadScratch {
-    private let encoder = CBOREncoder()
+    let encoder = CBOREncoder()
     let decoder = CBORDecoder()
-    private let buffer = CBORBuffer(minimumCapacity: 1_024)
+    let buffer = CBORBuffer(minimumCapacity: 1_024)
     @exclusivity(unchecked) private var isEncoding = false
 
     /// The size in bytes of the largest buffer that is kept for the next event.
@@ -26,37 +26,43 @@ final class PayloadScratch {
         return .passUnretained(made)
     }
 
-    /// An encoded event in a scratch, which is in use until ``giveBack()``.
-    struct Encoded {
-        let bytes: UnsafeRawBufferPointer
-        fileprivate let scratch: Unmanaged<PayloadScratch>
+    /// A scratch in use for encoding, until ``giveBack()``.
+    struct Lent {
+        let scratch: Unmanaged<PayloadScratch>
         fileprivate let isTemporary: Bool
 
-        /// Ends the use of ``bytes``; called once.
+        /// What was encoded.
+        var bytes: UnsafeRawBufferPointer { scratch._withUnsafeGuaranteedRef { $0.buffer.bytes } }
+
+        /// Ends the use of the scratch and of ``bytes``; called once.
         func giveBack() {
             scratch._withUnsafeGuaranteedRef { $0.endEncoding() }
             if isTemporary { scratch.release() }
         }
     }
 
-    /// Encodes an event; the caller gives back the bytes.
-    static func encode<E: DomainEvent>(_ event: E, by coder: Unmanaged<PayloadCoder<E>>) throws -> Encoded {
+    /// Lends a scratch whose buffer is empty; the caller gives it back.
+    static func lend() -> Lent {
         var scratch = current
         let isTemporary = scratch._withUnsafeGuaranteedRef { $0.isEncoding }
         if isTemporary { scratch = .passRetained(PayloadScratch()) }
+        scratch._withUnsafeGuaranteedRef { $0.isEncoding = true }
+        return Lent(scratch: scratch, isTemporary: isTemporary)
+    }
+
+    /// Lends a scratch with an encoded event; nil if the event cannot be encoded.
+    static func lend<E: DomainEvent>(with event: E, encodedBy coder: Unmanaged<PayloadCoder<E>>) -> Lent? {
+        let lent = lend()
         do {
-            let bytes = try scratch._withUnsafeGuaranteedRef { scratch in
-                scratch.isEncoding = true
+            try lent.scratch._withUnsafeGuaranteedRef { scratch in
                 try coder._withUnsafeGuaranteedRef {
                     try $0.encode(event, into: scratch.buffer, with: scratch.encoder)
                 }
-                return scratch.buffer.bytes
             }
-            return Encoded(bytes: bytes, scratch: scratch, isTemporary: isTemporary)
+            return lent
         } catch {
-            scratch._withUnsafeGuaranteedRef { $0.endEncoding() }
-            if isTemporary { scratch.release() }
-            throw error
+            lent.giveBack()
+            return nil
         }
     }
 

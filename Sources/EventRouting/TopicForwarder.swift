@@ -38,26 +38,31 @@ final class TopicForwarder: EventForwarder {
         if let refusal, !router.isSelfReport(topic.name) { return refused(refusal, context, ifFull) }
         let start = trace.start(of: topic)
         defer { if start != 0 { trace.recorder.note(.publish, of: topic.name, context.context, from: start) } }
-        let encoded: PayloadScratch.Encoded
+        let lent = PayloadScratch.lend()
+        defer { lent.giveBack() }
         do {
-            encoded = try PayloadScratch.encode(event, by: topic.coder(of: E.self))
+            try lent.scratch._withUnsafeGuaranteedRef { scratch in
+                try topic.coder(of: E.self)._withUnsafeGuaranteedRef {
+                    try $0.encode(event, into: scratch.buffer, with: scratch.encoder)
+                }
+            }
         } catch {
             return refused(notEncodable(error, context), context, ifFull)
         }
-        defer { encoded.giveBack() }
+        let payload = lent.bytes
         var triesAlone = true
         if receipts == nil, held == nil, refusal == nil, router.tap == nil {
             if let sole = fanout.sole {
                 let sent = sole._withUnsafeGuaranteedRef { sole in
                     guard let link = fanout.soleLink else {
-                        return sole.send(context, name: topic, payload: encoded.bytes, ifFull: ifFull)
+                        return sole.send(context, name: topic, payload: payload, ifFull: ifFull)
                     }
                     let outcome = link._withUnsafeGuaranteedRef {
                         $0.send(
                             context,
                             name: topic.name,
                             number: topic.number,
-                            payload: encoded.bytes,
+                            payload: payload,
                             ifThereIsRoom: ifFull == .wait
                         )
                     }
@@ -65,15 +70,13 @@ final class TopicForwarder: EventForwarder {
                 }
                 if let sent { return sent }
                 triesAlone = false
-            } else if !fanout.joined.isEmpty, sendJoined(encoded.bytes, context, ifFull) {
+            } else if !fanout.joined.isEmpty, sendJoined(payload, context, ifFull) {
                 return .taken
             }
         }
-        let targets =
-            refusal == nil
-            ? fanout.pooled?.targets(of: event, encoded.bytes) ?? fanout.targets : []
+        let targets = refusal == nil ? fanout.pooled?.targets(of: event, payload) ?? fanout.targets : []
         return forward(
-            encoded.bytes,
+            payload,
             context.context,
             ifFull,
             receipts,
@@ -92,7 +95,7 @@ final class TopicForwarder: EventForwarder {
     ) -> Forwarded? {
         // If the event cannot be encoded, the general way says so.
         guard let sole = fanout.sole, router.tap == nil, !trace.isOn, router.refusal(of: topic, context) == nil,
-            let encoded = try? PayloadScratch.encode(event, by: topic.coder(of: E.self))
+            let encoded = PayloadScratch.lend(with: event, encodedBy: topic.coder(of: E.self))
         else { return nil }
         defer { encoded.giveBack() }
         makeRoom(encoded.bytes.count)
@@ -216,7 +219,7 @@ final class TopicForwarder: EventForwarder {
         let fanout = topic.fanout
         guard let pooled = fanout.pooled else { return fanout.targets.map { [$0] } }
         // An event that cannot be encoded is refused when it is published.
-        guard let encoded = try? PayloadScratch.encode(event, by: topic.coder(of: E.self)) else { return [] }
+        guard let encoded = PayloadScratch.lend(with: event, encodedBy: topic.coder(of: E.self)) else { return [] }
         defer { encoded.giveBack() }
         return pooled.waited(for: event, encoded.bytes)
     }
