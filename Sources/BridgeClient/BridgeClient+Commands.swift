@@ -1,7 +1,7 @@
 public import BridgeControl
 import DomainEvents
 
-/// What a client can ask of the host itself, such as its status, or to start, stop, restart and signal workers.
+/// What a client can ask the host itself to do, such as report its status, or start, stop, restart and signal workers.
 ///
 /// A host answers attached clients and its own process, and no other process. Each command is done once or not at all:
 /// if the link ends after a command has left, the client sends the command again over the next link, and the host
@@ -50,7 +50,7 @@ extension BridgeClient {
     /// An end by the signal counts as a crash, and the worker's restart type says whether another start follows.
     /// - Parameters:
     ///   - worker: the name of a worker, of one of a pool's members, or of a pool, which stands for all its members.
-    ///   - signal: the number of a signal that has a name, on the host's system.
+    ///   - signal: the number, on the host's system, of a signal that has a name.
     ///   - limit: how long this waits for the answer.
     /// - Returns: A sentence that says to which process the signal went.
     /// - Throws: ``BridgeClientError``: `refused`, with the reason, if there is no such worker or signal, or if the
@@ -76,7 +76,7 @@ extension BridgeClient {
         try await command(WorkerStopRequested(worker: worker), within: limit)
     }
 
-    /// Asks the program that has the host to stop everything and to end, and returns when the host has ended the link.
+    /// Asks the host's program to stop everything and to end, and returns when the host has ended the link.
     ///
     /// `supervisor run` does so; another program does so if it subscribes to `BridgeStopRequested`. Afterwards the
     /// client is no longer attached, and attaches again when another host comes, unless the client is closed.
@@ -112,8 +112,8 @@ extension BridgeClient {
             while let step = try await group.next() {
                 switch step {
                 case .taken?: isTaken = true
-                // The host's goodbye may come before the receipt. Any other end does not show whether a command without
-                // a receipt was taken.
+                // The host's goodbye may come before the receipt. Without either of them, the link's end does not show
+                // whether the command was taken.
                 case .ended(let ended)? where isTaken || ended.isOrderly: return
                 case .ended(let ended)?: throw ended.error
                 case nil: throw CancellationError()
@@ -122,7 +122,7 @@ extension BridgeClient {
         }
     }
 
-    /// Asks the program that has the host to read its configuration again, and returns when the workers conform to it.
+    /// Asks the host's program to read its configuration again, and returns when the workers conform to it.
     ///
     /// `supervisor run` does so; another program does so if it subscribes to `ConfigurationReloadRequested` and
     /// answers.

@@ -3,8 +3,8 @@ import CBOR
 /// A number as a peer wrote it: any 64 bits, and not checked.
 ///
 /// It has no arithmetic and converts to no integer by itself, so no number of a peer reaches an operation that traps.
-/// The receiver compares it, looks it up, passes it on as it came, or asks for it within bounds of its own: `within`
-/// and `clamped`. Sums of such numbers saturate: ``saturatingSum(_:)``.
+/// The receiver compares it, looks it up, passes it on as it came, or gets an integer within the receiver's own bounds
+/// from `within` or `clamped`. Sums of such numbers saturate: ``saturatingSum(_:)``.
 package struct UntrustedNumber: Hashable, Sendable, BitwiseCopyable {
     /// The bits as they came: to be compared, looked up, shown, stored or passed on, and never computed with.
     ///
@@ -24,26 +24,24 @@ package struct UntrustedNumber: Hashable, Sendable, BitwiseCopyable {
         bounds.contains(asWritten) ? asWritten : nil
     }
 
-    /// The number as a length or an offset, if it lies within bounds that this side has set, none of them negative; nil
-    /// otherwise.
+    /// The number as a length or offset, if it lies within this side's bounds, which are not negative; nil otherwise.
     @inlinable
     package func within(_ bounds: ClosedRange<Int>) -> Int? {
         guard let number = Int(exactly: asWritten), bounds.contains(number) else { return nil }
         return number
     }
 
-    /// The number within bounds that this side has set, none of them negative: the nearest bound for a number that lies
-    /// beyond.
+    /// The number, or the nearer of this side's two bounds if it lies outside them; neither bound is negative.
     @inlinable
     package func clamped(to bounds: ClosedRange<Int>) -> Int {
         Swift.min(Swift.max(Int(clamping: asWritten), bounds.lowerBound), bounds.upperBound)
     }
 
-    /// The number, or a limit that this side has set if the number is larger.
+    /// The number, or this side's limit if the number is larger.
     @inlinable
     package func clamped(to limit: UInt64) -> UInt64 { min(asWritten, limit) }
 
-    /// The sum of both, or the largest number there is if the sum is larger.
+    /// The sum of both, or ``max`` if the sum is larger.
     package func saturatingSum(_ other: UntrustedNumber) -> UntrustedNumber {
         let (sum, overflow) = asWritten.addingReportingOverflow(other.asWritten)
         return overflow ? .max : UntrustedNumber(sum)

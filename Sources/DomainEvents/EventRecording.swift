@@ -13,11 +13,11 @@ package protocol EventRecording: AnyObject, Sendable {
     /// Called without any lock, when ``RecordingLine/record(_:context:owed:whenSettled:)`` may have recorded an event.
     func wasRecorded()
 
-    /// Whether recording an event makes it at once as safe as this recorder promises.
+    /// Whether each recorded event is at once as safe as this recorder promises.
     var isSafeAtOnce: Bool { get }
 
-    /// Calls `body` when all events that were recorded so far are safe or cannot become safe: at once, or later on
-    /// another thread.
+    /// Calls `body`, at once or on another thread, when all events that were recorded so far are safe or cannot become
+    /// safe.
     ///
     /// Called without any lock.
     func whenSafe(_ body: @escaping @Sendable ((any Error)?) -> Void)
@@ -32,10 +32,10 @@ package protocol EventRecording: AnyObject, Sendable {
     /// The caller notes ``CustodyNote/hostStarted(incarnation:)`` when all of them lie in its outboxes.
     func takeOwed() -> [OwedEvent]
 
-    /// A worker's last bookmark whose event is as safe as this recorder promises; the calling thread waits for that.
+    /// A worker's last bookmark; the calling thread waits until its event is as safe as this recorder promises.
     func lastBookmark(of worker: String) -> KeptBookmark
 
-    /// The directory beside the records in which a host may keep its workers' outboxes; nil for none.
+    /// The directory, beside the records, in which a host may keep its workers' outboxes; nil for none.
     ///
     /// The directory need not exist. Nothing but hosts uses it.
     var outboxDirectory: String? { get }
@@ -52,8 +52,8 @@ package protocol EventRecording: AnyObject, Sendable {
 
 /// Records the events of one name.
 package protocol RecordingLine: AnyObject, Sendable {
-    /// Called without any lock before an event whose payload has this many bytes is recorded; waits for the room that
-    /// the record needs.
+    /// Waits for the room that an event with a payload of this many bytes needs; called without any lock, before the
+    /// event is recorded.
     func makeRoom(for byteCount: Int)
 
     /// Records an event of this object's name.

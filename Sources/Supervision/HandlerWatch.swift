@@ -1,9 +1,9 @@
 /// Decides when a child has had an event in its handlers for too long.
 ///
-/// The caller checks four times within the deadline, and says which events the child is handling. The time of an event
-/// counts from the check that first finds the event, to the check that finds the deadline over. So an event always has
-/// the full deadline, and at most about a half more, unless checks come late. After this process, or the machine, has
-/// stood still, every event has its full time again.
+/// The caller checks four times within the deadline, and says which events the child is handling. An event's time
+/// counts from the check that first finds the event to the check at which the deadline has passed. So an event always
+/// has the full deadline and, if no check comes late, at most about one and a half times that. After this process, or
+/// the machine, has stood still, every event has its full time again.
 package struct HandlerWatch: Hashable, Sendable {
     /// The events that a child was handling when the caller checked; each event has a number, and the numbers rise.
     package struct Work: Hashable, Sendable {

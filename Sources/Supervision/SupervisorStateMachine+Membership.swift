@@ -43,10 +43,10 @@ extension SupervisorStateMachine {
         }
     }
 
-    /// Forgets all of a removed child but its name, once the environment was told that nothing is left of the child.
+    /// Forgets a removed child, except for its name, once the environment was told that nothing is left of the child.
     ///
-    /// The index stays taken, and only the name is kept, because children may come and go without end. The changed
-    /// status is not reported.
+    /// The index stays taken. Only the name is kept, because children may come and go without end. The changed status
+    /// is not reported.
     package mutating func forget(_ index: Int) {
         guard children.indices.contains(index), children[index].isGone else { return }
         children[index] = SupervisedChild(gone: children[index].specification.name)

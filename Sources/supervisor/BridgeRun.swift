@@ -65,10 +65,10 @@ struct BridgeRun {
         }
         let reloading = Task { await answerReloads(service) }
         let ending = await endings.stream.first { _ in true }
-        // These steps precede the printing of the sentence: a reload that is requested after it must not begin.
+        // These steps come before the sentence is printed: once it is printed, no requested reload may begin.
         isEnding.set()
         reloading.cancel()
-        // The requests that wait are refused before the shutdown, which may take minutes: no reload answers them.
+        // No reload will answer the requests that wait: refuse them before the shutdown, which may take minutes.
         for requester in reloads.close() { refuse(requester, ReloadRequests.Refusal.runIsEnding.sentence) }
         if let sentence = ending?.sentence { diagnostics.say(sentence) }
         service?.beganStopping()
@@ -185,7 +185,7 @@ struct BridgeRun {
 
     /// Reads the configuration again when that is requested, and answers the requests that came as events.
     private func answerReloads(_ service: ServiceManager?) async {
-        // Waits for the first report about a worker's state, or until ``comeUp()`` has returned: then the bridge runs.
+        // Before a worker's state is reported or ``comeUp()`` has returned, the bridge might not run yet.
         for await _ in begun.stream {}
         await reloads.forEach(
             { requesters in
@@ -220,7 +220,7 @@ struct BridgeRun {
 
     /// Ends the run as the first SIGTERM does; to escalate the end, a client has to send a signal.
     private func stopCommanded(_ requests: StopRequests) {
-        // A command that is delivered again may have been meant for a previous host, and have ended it.
+        // A command that comes again may have been meant for a previous host, and may have ended it.
         guard EventContext.current?.attempt ?? 1 == 1, requests.isFirst(at: MonotonicClock.now()) else { return }
         endings.continuation.yield(.requested)
     }

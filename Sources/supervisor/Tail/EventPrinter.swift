@@ -2,16 +2,16 @@ import BridgeProtocol
 import DomainEvents
 import EventRouting
 
-/// Prints the events from a host that pass the filter.
+/// Filters and prints the events from a host.
 struct EventPrinter: Sendable {
     let formatter: any EventFormatter
     let filter: EventFilter
     let events: LineOutput
 
-    /// The origin of a host's own events: the default name of a publisher.
+    /// A host's own events have this origin: the default of `EventPublisher`.
     private static let host = "host"
 
-    /// Prints the event, and waits for the reader.
+    /// Prints the event; waits if the reader is slow.
     @Sendable
     func print(_ event: PassingEvent) {
         guard filter.shows(event.name, of: event.context.id.origin, host: event.sender) else { return }
