@@ -56,7 +56,7 @@ public struct WorkerRestartRequested: DomainEvent, SelfReport, Hashable {
     }
 }
 
-/// Asks the program that has the host to stop everything and to end.
+/// Asks the host's program to stop everything and to end.
 ///
 /// The host itself does nothing about this event: the program that contains it subscribes, as `supervisor run` does.
 /// If nothing subscribes, the sender's `deliver` throws `DeliveryError.Code.noSubscriber`. No event answers the

@@ -1,6 +1,6 @@
 public import DomainEvents
 
-/// Asks the program that has the host to read its configuration again, and to make the workers conform to it.
+/// Asks the host's program to read its configuration again, and to make the workers conform to it.
 ///
 /// The host itself has no configuration. The program that contains it subscribes to this event, as `supervisor run`
 /// does, and answers with a ``ConfigurationReloaded`` that has this event as its cause. If no program subscribes, the
@@ -10,7 +10,7 @@ public struct ConfigurationReloadRequested: DomainEvent, SelfReport, Hashable {
     public init() {}
 }
 
-/// The answer of the program that has the host to a ``ConfigurationReloadRequested``, when all is done or refused.
+/// The answer of the host's program to a ``ConfigurationReloadRequested``, when all is done or refused.
 ///
 /// Only the sender of the command gets the answer.
 public struct ConfigurationReloaded: DomainEvent, SelfReport, Hashable {

@@ -8,9 +8,10 @@
 /// - A *crowd wait* lasts until the target has acknowledged enough of what lies in the outbox for it. Its handlers wait
 ///   for no room, so that always happens. The exception is a target that speaks lines: its acknowledgements lie behind
 ///   its own events in one stream, and the host no longer reads this stream when too many of these events wait. So a
-///   crowd wait for a party that speaks lines can be a part of a circle, too. In such a circle the backlog waits of
-///   parties that speak lines are given up. These parties publish no faster for it: an unacknowledged event slows a
-///   party that speaks lines only once the host stops reading, and then the circle would stand still.
+///   crowd wait for a party that speaks lines can be a part of a circle, too. In such a circle backlog waits of parties
+///   that speak lines are given up until the circle is open. These parties publish no faster for it: an
+///   unacknowledged event slows a party that speaks lines only once the host stops reading, and then the circle would
+///   stand still.
 ///
 /// No wait is given up in a circle of crowd waits alone, between parties that all speak lines: nothing would bound what
 /// the host then keeps for them.
