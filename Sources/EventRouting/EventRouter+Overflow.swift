@@ -32,18 +32,19 @@ extension EventRouter {
             name = known
         }
         guard let gap = link.gap(frame, named: name) else { return }
+        let topic = self.named(name)
+        // A receiver does not miss an event that the peer may not send.
+        if let topic, topic.scope != .open, topic.scope.refusal(of: name, from: peer) != nil { return }
         gapTap?(gap)
-        let isSelfReport = isSelfReport(name)
-        for target in named(name)?.targets ?? [] where target !== peer {
-            // If the members of a pool share the events of a name, no member would have got another member's events.
-            if let pool = target.pool, pool === peer.pool,
-                target.pool(sharing: name, isSelfReport: isSelfReport) != nil
-            {
+        let fanout = topic?.fanout
+        for target in topic?.targets ?? [] where target !== peer {
+            // The other members of the peer's pool would not have got its events.
+            if let pool = target.pool, pool === peer.pool, fanout?.pooled?.isHandled(by: peer, in: pool) ?? false {
                 continue
             }
             target.note(gap)
         }
-        for target in named(name)?.fanout.attached ?? [] where target !== peer { target.note(gap) }
+        for target in fanout?.attached ?? [] where target !== peer { target.note(gap) }
         publisher.channel(named: name)?.eventsWereMissed(gap.count.clamped(to: 0...Int.max))
     }
 }

@@ -142,6 +142,12 @@ final class PooledTargets: Sendable {
         group.pool === peer.pool && (group.members.contains { $0 === peer } || plain.contains { $0 === peer })
     }
 
+    /// Whether the members of a pool share the events, and none of them gets what this peer publishes, because the
+    /// peer's own handlers get it.
+    func isHandled(by peer: Peer, in pool: PeerPool) -> Bool {
+        groups.contains { $0.pool === pool && handles(peer, for: $0) }
+    }
+
     /// The peers that get an event of this process.
     func targets<E: DomainEvent>(of event: E, _ payload: UnsafeRawBufferPointer) -> [Peer] {
         targets(except: nil) { self.place($0, of: event, payload) }

@@ -64,4 +64,15 @@ struct DifferingMembersTests {
         // What a member publishes and wants, its own handlers have had.
         #expect(waiting(members) == (isWanted ? [0, 0] : [1, 0]))
     }
+
+    @Test("gets a gap where it would have got another member's events, and no other gap", arguments: [false, true])
+    func gap(isWanted: Bool) throws {
+        let members = members()
+        let name = isWanted ? ParcelLost.eventName : PalletMoved.eventName
+        let range = GapFrame.Range(first: .sender(number: 1), last: 1)
+        let gap = GapFrame(sequence: 1, name: .text(name), count: 1, reason: 1, ranges: [range])
+        members[1].link.establish(as: EventSource(origin: "pool.2", incarnation: 7))
+        try bench.router.gapReceived(gap, from: members[1], over: members[1].link)
+        #expect(members.map(\.link.kept) == (isWanted ? [0, 0] : [1, 0]))
+    }
 }

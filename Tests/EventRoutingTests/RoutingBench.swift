@@ -14,7 +14,11 @@ final class RoutingBench: Sendable {
     let router: EventRouter
 
     /// - Parameter keepsLetters: whether the router keeps dead letters, as a host's does.
-    init(keepsLetters: Bool = false, tap: (@Sendable (PassingEvent) -> Void)? = nil) throws {
+    init(
+        keepsLetters: Bool = false,
+        control: ControlNames = ControlNames(),
+        tap: (@Sendable (PassingEvent) -> Void)? = nil
+    ) throws {
         poller = try Poller(name: "routing")
         let reports = ReportStrand(publisher: publisher, poller: poller)
         let bounds = DeadLetterBounds(letters: 10, bytes: 1 << 20, evictsOldest: false)
@@ -24,6 +28,7 @@ final class RoutingBench: Sendable {
             poller: poller,
             reports: reports,
             deadLetters: keepsLetters ? letters : nil,
+            control: control,
             tap: tap
         )
     }
