@@ -40,8 +40,8 @@ final class SequenceBuffer: DeferredSubscriber, @unchecked Sendable {
     /// Events that the consumer has taken out, and handles without the lock.
     private var batch = DeliveryBatch()
     private var left = DeliveryBatch()
-    /// Whether the event in hand was handed to a sleeping consumer, and so does not count in the room.
-    private var isHandedOver = false
+    /// Whether the event in hand does not count in the room: it was handed to a sleeping consumer, or has left already.
+    private var isUncounted = false
     /// The place of the event that the consumer has got.
     private var current: DeliveryPlace?
     /// Whether a tracker waits until the consumer is done with `current`.
@@ -107,7 +107,7 @@ final class SequenceBuffer: DeferredSubscriber, @unchecked Sendable {
             backlog.append(event, stamp, nil, for: self)
             batch = backlog.take(atMost: 1)
             left = batch
-            isHandedOver = true
+            isUncounted = true
             return .wake
         }
         // No caller waits for a sequence that is not iterated.
@@ -207,8 +207,8 @@ final class SequenceBuffer: DeferredSubscriber, @unchecked Sendable {
             )
             return .gap(gap)
         }
-        if !isHandedOver { room.leave() }
-        isHandedOver = false
+        if !isUncounted { room.leave() }
+        isUncounted = false
         current = place
         return .event(place.event)
     }
@@ -220,13 +220,22 @@ final class SequenceBuffer: DeferredSubscriber, @unchecked Sendable {
     }
 
     /// Takes the next events out of the backlog; returns the end if nothing more will come.
-    private func takeHand() -> Step? {
+    ///
+    /// Not private, so that a test can let an event come between this and the rest of ``step()``.
+    func takeHand() -> Step? {
         lock.lockSoon()
         backlog.giveBack(batch)
         switch policy {
         case .waiting, .oldest: batch = backlog.take(atMost: Self.batchLimit)
-        // An event that has been taken cannot give way to younger events any more.
-        case .newest, .latest: batch = backlog.take(atMost: 1)
+        case .newest, .latest:
+            // An event that has been taken cannot give way to younger events any more.
+            batch = backlog.take(atMost: 1)
+            // So it leaves the room while the lock is held: if it left later, an event that comes in between would make
+            // a waiting event give way, although there is room. No sender waits for this room.
+            if let place = batch.first, !place.isGap {
+                room.leaveUnnoticed()
+                isUncounted = true
+            }
         }
         left = batch
         if let place = left.first, place.isSingle {

@@ -1,7 +1,8 @@
 import Dispatch
-import DomainEvents
 import TestSupport
 import Testing
+
+@testable import DomainEvents
 
 private struct Reading: DomainEvent, Equatable {
     let sensor: Int
@@ -73,6 +74,22 @@ struct BufferingTests {
         #expect(await iterator.next().text == gap.description)
         #expect(await iterator.next().text == "3")
         #expect(await iterator.next().text == "4")
+    }
+
+    @Test(
+        "the room of an event that the consumer takes is free at once for the next event",
+        arguments: [EventBuffering<Ping>.newest(2), .latest(limit: 2) { $0.number }]
+    )
+    func roomOfAnEventThatIsBeingTaken(buffering: EventBuffering<Ping>) async {
+        var iterator = publisher.eventsAndGaps(of: Ping.self, buffering: buffering).makeAsyncIterator()
+        for number in 1...2 { publisher.publish(Ping(number)) }
+        // The consumer has taken the first event under the lock, and has not gone on yet.
+        #expect(iterator.consumer.buffer.takeHand() == nil)
+        publisher.publish(Ping(3))
+        #expect(await items(3, of: &iterator) == [.event(1), .event(2), .event(3)])
+        // The event has left the room once, not twice.
+        for number in 4...6 { publisher.publish(Ping(number)) }
+        #expect(await items(3, of: &iterator) == [.gap(1), .event(5), .event(6)])
     }
 
     @Test func oldestKeepsTheFirstAndGoesOnBehindTheGap() async {
