@@ -4,8 +4,8 @@ import Locks
 ///
 /// The first iterator is subscribed before `events(of:)` returns, each further iterator when it is made. The sequence
 /// ends at once when the task is cancelled or the iterator is released. When the publisher is released, the sequence
-/// ends after the buffered events. If a consumer's buffer overflows, the consumer gets ``EventsMissed`` at the place of
-/// the missed events; it may go on after that.
+/// ends after the buffered events; the sequence does not keep the publisher alive. If a consumer's buffer overflows,
+/// the consumer gets ``EventsMissed`` at the place of the missed events; it may go on after that.
 public struct EventSequence<E: DomainEvent>: AsyncSequence, Sendable {
     /// The events.
     public typealias Element = E
@@ -118,16 +118,20 @@ public struct EventAndGapSequence<E: DomainEvent>: AsyncSequence, Sendable {
 @usableFromInline
 final class Consumer: Sendable {
     let buffer: SequenceBuffer
-    private let subscription: Subscription
+    /// Nil if the publisher was released before the consumer was made.
+    private let subscription: Subscription?
 
+    /// - Parameter publisher: nil if it was released; then the consumer gets the end at once.
     init<E>(
         _ channel: EventChannel<E>,
-        of publisher: EventPublisher,
+        of publisher: EventPublisher?,
+        source: EventSource,
         buffering: EventBuffering<E>,
         site: SubscriptionSite
     ) {
-        buffer = SequenceBuffer(site: site, name: channel.name, source: publisher.source, buffering: buffering)
-        subscription = publisher.subscribe(to: channel, deferred: buffer)
+        buffer = SequenceBuffer(site: site, name: channel.name, source: source, buffering: buffering)
+        subscription = publisher?.subscribe(to: channel, deferred: buffer)
+        if publisher == nil { buffer.publisherWasReleased() }
     }
 
     private func step() async -> SequenceBuffer.Step {
@@ -168,7 +172,9 @@ final class Consumers<E: DomainEvent>: @unchecked Sendable {
     private let lock = Lock()
     private var first: Consumer?
     private let channel: EventChannel<E>
-    private let publisher: EventPublisher
+    private let source: EventSource
+    /// Weak, because the sequence ends when its publisher is released, also if a consumer keeps the sequence.
+    private weak let publisher: EventPublisher?
     private let buffering: EventBuffering<E>
     private let site: SubscriptionSite
 
@@ -179,15 +185,16 @@ final class Consumers<E: DomainEvent>: @unchecked Sendable {
         site: SubscriptionSite
     ) {
         self.channel = channel
+        source = publisher.source
         self.publisher = publisher
         self.buffering = buffering
         self.site = site
-        first = Consumer(channel, of: publisher, buffering: buffering, site: site)
+        first = Consumer(channel, of: publisher, source: source, buffering: buffering, site: site)
     }
 
     func next() -> Consumer {
         let waiting = lock.withLock { first.take() }
-        let consumer = waiting ?? Consumer(channel, of: publisher, buffering: buffering, site: site)
+        let consumer = waiting ?? Consumer(channel, of: publisher, source: source, buffering: buffering, site: site)
         consumer.buffer.startIterating()
         return consumer
     }

@@ -136,6 +136,37 @@ struct SequenceTests {
         #expect(try await waiting.value == nil)
     }
 
+    @Test("releasing the publisher ends the loops over sequences that are kept, and later loops at once")
+    func releasingThePublisherEndsKeptSequences() async throws {
+        let held = Holder<EventPublisher>()
+        held.swap(EventPublisher())
+        weak let publisher = held.current
+        let (events, deliveries, items) = try {
+            let publisher = try #require(held.current)
+            return (
+                publisher.events(of: Ping.self),
+                publisher.deliveries(of: Ping.self),
+                publisher.eventsAndGaps(of: Ping.self)
+            )
+        }()
+        let log = Collected<Int>()
+        let loops: [Task<Void, any Error>] = [
+            Task { for try await event in events { log.add(event.number) } },
+            Task { for try await delivery in deliveries { log.add(delivery.event.number) } },
+            Task { for await _ in items { log.add(7) } },
+        ]
+        held.current?.publish(Ping(7))
+        #expect(await log.wait(for: 3) == [7, 7, 7])
+        held.swap(nil)
+        // If the sequences held the publisher, the loops would never end.
+        try #require(publisher == nil)
+        for loop in loops { try await loop.value }
+        for try await event in events { log.add(event.number) }
+        for try await delivery in deliveries { log.add(delivery.event.number) }
+        for await _ in items { log.add(7) }
+        #expect(log.count == 3)
+    }
+
     @Test func whatIsMissedIsReportedInItsPlaceWithItsCount() async throws {
         let limit = 100
         var iterator = publisher.events(of: Ping.self, buffering: .oldest(limit)).makeAsyncIterator()
