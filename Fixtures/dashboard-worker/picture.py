@@ -26,6 +26,8 @@ FLOWS = 500
 # How many events the page gets at a time.
 NEWS = 50
 LONGEST_TEXT = 300
+# The host's name as the source of an event; no worker and no client has it.
+HOST_NAME = "host"
 # What the page shows of the host itself.
 HOST = ("pid", "library", "uptimeMilliseconds", "isStopping", "residentBytes")
 
@@ -58,8 +60,12 @@ class Picture:
 
     @staticmethod
     def is_passing(message):
-        """Whether the message is an event that passes between other processes."""
-        return "bridge" not in message and message["type"] not in REPORTS
+        """Whether the message is an event that passes between other processes, perhaps with the name of a report."""
+        if "bridge" in message:
+            return False
+        # A worker's own process reports what it refuses. All other reports are the host's.
+        name = message["type"]
+        return name not in REPORTS or (name != "EventRefused" and message["source"] != HOST_NAME)
 
     def told(self, message, size):
         """Notes what the host has sent: an event, a gap, a refusal, or something that needs no attention."""
@@ -109,9 +115,13 @@ class Picture:
         self._tell({"event": shown})
 
     def _reported(self, event):
-        name, data = event["type"], event.get("data") or {}
-        worker = data.get("worker", "")
-        if name == "EventDeadLettered":
+        # Anything may be the data of a worker's event, and of an event of the host's input.
+        name, data = event["type"], event.get("data")
+        if not isinstance(data, dict):
+            data = {}
+        worker = data.get("worker")
+        worker = shortened(worker) if isinstance(worker, str) else ""
+        if name == "EventDeadLettered" and (worker in self.letter_counts or len(self.letter_counts) < FLOWS):
             self.letter_counts[worker] += 1
         self._note(worker, REPORTS[name].format_map(Fields(data)), event["time"])
 

@@ -198,6 +198,17 @@ struct DashboardTests {
             )
         }
     }
+
+    @Test("takes forged reports of workers for ordinary events, whatever their data is")
+    func scriptedHost() async throws {
+        let workspace = try Workspace()
+        let result = try await SupervisorProgram.run(
+            ["python3", "\(Self.fixtures)/dashboard-worker/scripted.py"],
+            of: "/usr/bin/env",
+            in: workspace.path
+        )
+        #expect(result.status == .exited(code: 0), "\(result.errors)")
+    }
 }
 
 extension DashboardTests {
