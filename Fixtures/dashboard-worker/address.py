@@ -58,6 +58,9 @@ class SocketAddress:
             # This replaces the socket of a process that was killed or that drains.
             os.rename(made, self.path)
         except BaseException:
+            # Otherwise no later try of this process, nor of another with its number, could bind there.
+            with contextlib.suppress(OSError):
+                os.unlink(made)
             listener.close()
             raise
         return listener

@@ -126,8 +126,23 @@ def forged_reports():
         dashboard.drain()
 
 
+def directory_in_place_of_socket():
+    """The path of the socket is a directory at first."""
+    os.mkdir("page")
+    with contextlib.closing(Dashboard(WORKER, "--socket", "page")) as dashboard:
+        dashboard.wait_for("page cannot be served yet: ", dashboard.process.stderr)
+        dashboard.wait_until_ready()
+        os.rmdir("page")
+        dashboard.wait_for("the page is at page", dashboard.process.stderr)
+        if os.listdir() != ["page"]:
+            raise Failure(f"the dashboard has left more than its socket: {os.listdir()}")
+        dashboard.drain()
+    if os.listdir():
+        raise Failure(f"the dashboard has left {os.listdir()}")
+
+
 def main():
-    for check in (forged_reports,):
+    for check in (forged_reports, directory_in_place_of_socket):
         with tempfile.TemporaryDirectory() as directory:
             os.chdir(directory)
             check()

@@ -199,7 +199,7 @@ struct DashboardTests {
         }
     }
 
-    @Test("takes forged reports of workers for ordinary events, whatever their data is")
+    @Test("takes workers' forged reports for ordinary events, and serves its address as soon as it can")
     func scriptedHost() async throws {
         let workspace = try Workspace()
         let result = try await SupervisorProgram.run(
