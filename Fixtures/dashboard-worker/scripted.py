@@ -141,8 +141,43 @@ def directory_in_place_of_socket():
         raise Failure(f"the dashboard has left {os.listdir()}")
 
 
+def wrong_port():
+    """A port is no number, or not one of the numbers that ports have."""
+    for port in ("65536", "70000", "-1", "http"):
+        with contextlib.closing(Dashboard(WORKER, "--port", port)) as dashboard:
+            if dashboard.says("hello"):
+                raise Failure(f"the dashboard says hello with the port {port}")
+            last = dashboard.process.stderr.read().splitlines()[-1:]
+            if dashboard.process.wait() != 2 or last != [
+                f"worker.py: error: argument --port: found {port}, expected a port from 0 to 65535"
+            ]:
+                raise Failure(f"with the port {port} the dashboard has ended with {dashboard.process.wait()}: {last}")
+
+
+def unforeseen_error():
+    """The attempts to listen end with an error that is none of a taken address: the first of them, or a later one."""
+    program = f"""if True:
+        import asyncio, sys
+        sys.path.insert(0, {str(WORKER.parent)!r})
+        import worker
+        taken = int(sys.argv.pop(1))
+        async def opened(self, address):
+            global taken
+            taken -= 1
+            raise OSError("taken") if taken >= 0 else RuntimeError("unforeseen")
+        worker.Server.open = opened
+        asyncio.run(worker.main())"""
+    for taken in (0, 4):
+        with contextlib.closing(Dashboard("-B", "-c", program, str(taken))) as dashboard:
+            if dashboard.says("ready") and taken == 0:
+                raise Failure("the dashboard is ready without a page")
+            dashboard.wait_for("RuntimeError: unforeseen", dashboard.process.stderr)
+            if dashboard.process.wait() != 1:
+                raise Failure(f"the dashboard has ended with {dashboard.process.wait()}")
+
+
 def main():
-    for check in (forged_reports, directory_in_place_of_socket):
+    for check in (forged_reports, directory_in_place_of_socket, wrong_port, unforeseen_error):
         with tempfile.TemporaryDirectory() as directory:
             os.chdir(directory)
             check()

@@ -21,11 +21,19 @@ from server import Server
 # The seconds of a tick, in which the page gets its news; the number of ticks after which the page gets the whole state;
 # and the seconds until a taken address is tried again.
 TICK, TICKS, RETRY = 0.25, 4, 0.25
+LARGEST_PORT = (1 << 16) - 1
+
+
+def port(text):
+    number = int(text) if text.isascii() and text.isdigit() else -1
+    if not 0 <= number <= LARGEST_PORT:
+        raise argparse.ArgumentTypeError(f"found {text}, expected a port from 0 to {LARGEST_PORT}")
+    return number
 
 
 def options():
     parser = argparse.ArgumentParser(description="A live page of the host that starts this worker.")
-    parser.add_argument("--port", type=int, default=8765, help="of 127.0.0.1; 0 is any that is free")
+    parser.add_argument("--port", type=port, default=8765, help="of 127.0.0.1; 0 is any that is free")
     parser.add_argument("--socket", metavar="PATH", help="serve on this Unix socket, and on no port")
     parser.add_argument("--control", metavar="PATH", default="run/supervisor.sock", help="the host's control socket")
     parser.add_argument("--most", type=int, metavar="COUNT", default=MOST,
@@ -67,6 +75,12 @@ async def follow(bridge, picture, sampling):
             picture.told(message, size)
 
 
+def raise_error(tasks):
+    """Raises the error with which one of these tasks, which have ended, has failed."""
+    for task in tasks:
+        task.result()
+
+
 async def main():
     chosen = options()
     token = os.environ.pop("DASHBOARD_TOKEN", "")
@@ -80,18 +94,19 @@ async def main():
     await bridge.greet([EVERYTHING, *REPORTS], publishes=None if token else [])
     listening = asyncio.ensure_future(listen(server, address))
     # A free address is served before the worker is ready.
-    await asyncio.wait([listening], timeout=RETRY)
+    done, _ = await asyncio.wait([listening], timeout=RETRY)
+    raise_error(done)
     await bridge.say({"bridge": "ready"})
-    tasks = [
+    tasks = {
         listening,
         asyncio.ensure_future(desk.watch(picture.reported, picture.troubled)),
         asyncio.ensure_future(tell(picture, listeners, sampling)),
         asyncio.ensure_future(follow(bridge, picture, sampling)),
-    ]
-    # The host ends the worker; any other failure ends it as well.
-    done, _ = await asyncio.wait(tasks[1:], return_when=asyncio.FIRST_COMPLETED)
-    for task in done:
-        task.result()
+    }
+    # The host ends the worker, and so does any failure. Only the task that listens ends otherwise, with the page served.
+    while done <= {listening}:
+        done, tasks = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        raise_error(done)
     address.leave()
     await bridge.say({"bridge": "goodbye", "reason": "shutdown"})
 

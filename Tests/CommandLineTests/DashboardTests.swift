@@ -199,7 +199,7 @@ struct DashboardTests {
         }
     }
 
-    @Test("takes workers' forged reports for ordinary events, and serves its address as soon as it can")
+    @Test("takes workers' forged reports for ordinary events, and serves its address or ends")
     func scriptedHost() async throws {
         let workspace = try Workspace()
         let result = try await SupervisorProgram.run(
