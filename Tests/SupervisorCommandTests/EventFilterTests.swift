@@ -39,6 +39,21 @@ struct EventFilterTests {
         #expect(try EventFilter(events: "A", from: "b").shows(.away, host: "host"))
     }
 
+    @Test("and gaps that have as many origins as a gap can name, because events of others may be missing, too")
+    func fullGaps() throws {
+        func shows(origins: Int, from origin: String, name: String = "A") throws -> Bool {
+            let ranges = (1...origins).map {
+                Gap.Range(first: EventID(origin: "a\($0)", incarnation: 1, number: 1), last: 1)
+            }
+            let gap = PrintedGap(Gap(name: name, reason: .policy, count: 100, ranges: ranges))
+            return try EventFilter(events: "A", from: origin).shows(gap, host: "host")
+        }
+        #expect(try shows(origins: Gap.maximumRanges, from: "b"))
+        #expect(try shows(origins: Gap.maximumRanges, from: "a1"))
+        #expect(try !shows(origins: Gap.maximumRanges, from: "b", name: "B"))
+        #expect(try !shows(origins: Gap.maximumRanges - 1, from: "b"))
+    }
+
     @Test("have names of 1 to 256 bytes", arguments: ["A,", ",", String(repeating: "x", count: 257)])
     func mistakes(events: String) {
         #expect(throws: UsageError.self) { try EventFilter(events: events, from: nil) }

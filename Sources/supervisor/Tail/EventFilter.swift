@@ -46,7 +46,9 @@ struct EventFilter: Sendable, Hashable {
     /// Whether some of the missing events might be shown.
     func shows(_ gap: PrintedGap, host: String) -> Bool {
         if let name = gap.name, !wantsEverything, !names.contains(EventName(name)) { return false }
-        return origin == nil || gap.ranges.isEmpty || gap.ranges.contains { isWanted($0.first.origin, host: host) }
+        // A gap with the most ranges may have counted events of further origins.
+        if origin == nil || gap.ranges.isEmpty || gap.ranges.count >= Gap.maximumRanges { return true }
+        return gap.ranges.contains { isWanted($0.first.origin, host: host) }
     }
 
     private func isWanted(_ found: String, host: String?) -> Bool {
