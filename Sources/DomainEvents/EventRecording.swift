@@ -46,6 +46,9 @@ package protocol EventRecording: AnyObject, Sendable {
     /// - Parameter position: no record of these events lies at or before this position.
     func lastRecorded(of events: [EventContext], after position: UInt64) throws -> EventID?
 
+    /// Whether the recorder will never record an event again, because it was closed or has failed for good.
+    var isOver: Bool { get }
+
     /// The present positions and sizes.
     var report: RecordingReport { get }
 }

@@ -7,15 +7,22 @@ package final class PublisherRecording: @unchecked Sendable {
     private let lock = Lock()
     private weak var recorder: (any EventRecording)?
 
-    /// Makes this recorder the publisher's, unless the publisher has one already.
+    /// Makes this recorder the publisher's, unless the publisher has one already that is not over.
+    ///
+    /// A recorder that is over may live on, because a reader of its files refers to it.
     package func offer(_ recorder: any EventRecording) {
-        let present = lock.withLock {
-            let present = self.recorder
-            if present == nil { self.recorder = recorder }
-            return present
+        var over: (any EventRecording)?
+        while true {
+            let present = lock.withLock {
+                let present = self.recorder
+                if present === over { self.recorder = recorder }
+                return present
+            }
+            // Outside the lock: a recorder takes a lock of its own, and a last reference may be released here.
+            if present === over { return }
+            if let present, !present.isOver { return }
+            over = present
         }
-        // This may be the last reference, so it is released without the lock.
-        withExtendedLifetime(present) {}
     }
 
     /// Whether this recorder is the publisher's.

@@ -21,7 +21,8 @@ import JournalFormat
 /// - `publish` does not wait for the disk, with one exception: if events come faster than the file system makes
 ///   segments, `publish` waits for the next segment.
 /// - The first host that starts with a publisher takes over the events that an earlier host still owed to workers, if
-///   this journal was the first to record from the publisher. So call `record` before you start the host.
+///   this journal was the first to record from the publisher; closed journals do not count. So call `record` before
+///   you start the host.
 /// - One process at a time writes a journal; any number of processes read its files.
 ///
 /// All members may be used from any thread. Releasing a journal closes it; ``close()`` also waits until it is closed.

@@ -140,5 +140,7 @@ extension JournalCore: EventRecording {
 
     func wasRecorded() { wakeReaders() }
 
+    var isOver: Bool { lock.withLock { !state.takesEvents } }
+
     var isSafeAtOnce: Bool { if case .process = settings.durability { true } else { false } }
 }

@@ -1,4 +1,5 @@
 import CBOR
+import Dispatch
 import DomainEvents
 import EventBridge
 import EventBridgeTesting
@@ -149,5 +150,37 @@ struct RestoringTests {
             await journal.close()
         }
         #expect(got.all == [2])
+    }
+
+    @Test(
+        "A journal that is opened again notes what is owed, even if the closed one is still referred to",
+        .timeLimit(.minutes(2))
+    )
+    func openedAgain() async throws {
+        let scratch = try ScratchJournal()
+        let publisher = EventPublisher()
+        let held = Collected<UnsettledDelivery<Counted>>()
+        let worker = InMemoryWorker("a", subscribes: [Counted.self]) { publisher in
+            [publisher.subscribe(to: Counted.self, on: .queue(.global()), acknowledging: .manually) { held.add($0) }]
+        }
+        let first = try scratch.open()
+        try first.record(Counted.self, of: publisher)
+        let bridge = try await BridgeHost.inMemory(publisher, workers: [worker])
+        await first.close()
+        let reader = first.records(after: 0)
+
+        let second = try scratch.open()
+        try second.record(Counted.self, of: publisher)
+        publisher.publish(Counted(number: 1))
+        await held.wait(for: 1)
+        // Ends the host as a kill does.
+        bridge.abandon()
+        await second.close()
+        withExtendedLifetime(reader) {}
+
+        let third = try scratch.open()
+        let owed = third.core.takeOwed()
+        #expect(owed.map(\.receiver.name) == ["a"] && owed.map(\.name) == [Counted.eventName], "\(owed)")
+        await third.close()
     }
 }

@@ -40,6 +40,8 @@ extension IdleRecorder {
 
     package func lastRecorded(of events: [EventContext], after position: UInt64) throws -> EventID? { nil }
 
+    package var isOver: Bool { false }
+
     package var report: RecordingReport {
         RecordingReport(
             firstPosition: 1,
