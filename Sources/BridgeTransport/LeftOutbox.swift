@@ -64,15 +64,18 @@ extension Link {
     ///
     /// - Parameters:
     ///   - peer: the worker's former start.
+    ///   - mayHaveRecord: whether the former host may have recorded events of the name that a frame spells or gives by
+    ///     number. An error ends the search in front of the event.
     ///   - recordedName: returns the name that a frame spells or gives by number; nil if events of it are not recorded.
     ///     Such events are left out: nothing says whether they had an effect. An error ends the recovery in front of
     ///     the event.
-    ///   - newestRecord: finds which of the events, given in their order, was recorded last; called only if an event
-    ///     of a recorded name is unsettled.
+    ///   - newestRecord: finds which of the events that may have a record, given in their order, was recorded last;
+    ///     called only if one of them is unsettled.
     package func recover(
         _ left: LeftOutbox,
         of peer: EventSource,
         to sink: any LinkEventSink,
+        mayHaveRecord: (WireName) throws -> Bool,
         recordedName: (WireName) throws -> String?,
         newestRecord: ([EventContext]) throws -> EventID?
     ) -> RecoveredOutbox {
@@ -93,8 +96,8 @@ extension Link {
                 guard case .event(let head, _) = record else { return }
                 // Settled events count as well: `newestRecord` may stop at the record of one, and the journal may have
                 // removed older records. The name of a settled event need not be known.
-                let name: String? = try sequence > settled ? recordedName(head.name) : (try? recordedName(head.name))
-                guard name != nil, let context = parties.received(head) else { return }
+                let counts: Bool? = try sequence > settled ? mayHaveRecord(head.name) : (try? mayHaveRecord(head.name))
+                guard counts == true, let context = parties.received(head) else { return }
                 events.append(context)
                 sequences[context.id] = sequence
                 newest = sequence

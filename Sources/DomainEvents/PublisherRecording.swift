@@ -6,16 +6,24 @@ package final class PublisherRecording: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let lock = Lock()
     private weak var recorder: (any EventRecording)?
+    private var awaited: Set<EventName> = []
 
     /// Makes this recorder the publisher's, unless the publisher has one already that is not over.
     ///
     /// A recorder that is over may live on, because a reader of its files refers to it.
-    package func offer(_ recorder: any EventRecording) {
+    ///
+    /// - Parameter names: the recorder records events of these names once this process uses types of these names.
+    package func offer(_ recorder: any EventRecording, awaiting names: Set<EventName> = []) {
         var over: (any EventRecording)?
         while true {
             let present = lock.withLock {
                 let present = self.recorder
-                if present === over { self.recorder = recorder }
+                if present === over {
+                    self.recorder = recorder
+                    awaited = names
+                } else if present === recorder {
+                    awaited.formUnion(names)
+                }
                 return present
             }
             // Outside the lock: a recorder takes a lock of its own, and a last reference may be released here.
@@ -27,6 +35,9 @@ package final class PublisherRecording: @unchecked Sendable {
 
     /// Whether this recorder is the publisher's.
     func isKept(by recorder: any EventRecording) -> Bool { lock.withLock { self.recorder } === recorder }
+
+    /// Whether the recorder records events of this name, if perhaps not before this process uses a type of the name.
+    package func awaits(_ name: String) -> Bool { lock.withLock { awaited.contains(EventName(name)) } }
 
     /// Notes what became of recorded events; does nothing without a recorder.
     package func note(_ note: CustodyNote) { lock.withLock { recorder }?.note(note) }

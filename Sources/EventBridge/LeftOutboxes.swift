@@ -231,21 +231,20 @@ struct LeftOutboxes {
             left,
             of: EventSource(restored: EventSource(origin: outbox.worker, incarnation: outbox.incarnation)),
             to: events,
+            mayHaveRecord: { name in
+                let name = try text(of: name, in: register)
+                return router.records(name) || isAwaited(name)
+            },
             recordedName: { name in
-                // Ends the recovery ahead of this event; the file stays for the next host.
-                if host.isEnding { throw Problem(description: "the host is ending") }
-                // A closed journal records no name, so all events would be left out.
-                guard host.publisher.recording.outboxDirectory != nil else {
-                    throw Problem(description: "the journal is closed")
-                }
-                switch name {
-                case .text(let text): return router.records(text) ? text : nil
-                case .number(let number):
-                    guard let text = register.names[number] else {
-                        throw Problem(description: "its host's register has no name with the number \(number)")
-                    }
-                    return router.records(text) ? text : nil
-                }
+                let name = try text(of: name, in: register)
+                if router.records(name) { return name }
+                guard isAwaited(name) else { return nil }
+                throw Problem(
+                    description: """
+                        the journal records \(name) only once this program uses a type of that name, which it has to do \
+                        before the host's start
+                        """
+                )
             },
             newestRecord: { events in
                 // The search may take long, and a host that is ending does not use its result.
@@ -254,6 +253,34 @@ struct LeftOutboxes {
             }
         )
         return found.damage
+    }
+
+    /// The name that a frame of an outbox spells or gives by number.
+    ///
+    /// - Throws: ``Problem``, also if no name is to be asked for any more.
+    private func text(of name: WireName, in register: OutboxRegister) throws -> String {
+        // Ends the recovery ahead of this event; the file stays for the next host.
+        if host.isEnding { throw Problem(description: "the host is ending") }
+        // A closed journal records no name, so all events would be left out.
+        guard host.publisher.recording.outboxDirectory != nil else {
+            throw Problem(description: "the journal is closed")
+        }
+        switch name {
+        case .text(let text): return text
+        case .number(let number):
+            guard let text = register.names[number] else {
+                throw Problem(description: "its host's register has no name with the number \(number)")
+            }
+            return text
+        }
+    }
+
+    /// Whether the journal is to record events of this name, which it does not record yet.
+    private func isAwaited(_ name: String) -> Bool {
+        let publisher = host.publisher
+        // Reports about the bridge are not recorded, even if the journal was given their names.
+        return publisher.recording.awaits(name)
+            && !(publisher.channel(named: name)?.eventType is any SelfReport.Type)
     }
 }
 

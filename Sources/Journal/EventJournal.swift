@@ -115,8 +115,9 @@ public final class EventJournal: Sendable {
 
     /// Records every event with one of these names that passes through a publisher, until the journal is closed.
     ///
-    /// Recording a name begins as soon as this process uses a type of that name with the publisher. Reports about the
-    /// bridge are left out.
+    /// Recording a name begins as soon as this process uses a type of that name with the publisher. Use the type before
+    /// you start a host: otherwise the host cannot recover such events from the outboxes of killed workers. Reports
+    /// about the bridge are left out.
     public func record(
         named names: some Sequence<String>,
         of publisher: EventPublisher,

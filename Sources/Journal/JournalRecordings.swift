@@ -24,7 +24,8 @@ final class JournalRecordings: @unchecked Sendable {
     }
 
     func record(named names: some Sequence<String>, of publisher: EventPublisher, at site: SubscriptionSite) {
-        let watch = NameWatch(EventName.set(names), publisher: publisher) { [weak self] channel, publisher in
+        let names = EventName.set(names)
+        let watch = NameWatch(names, publisher: publisher) { [weak self] channel, publisher in
             self?.record(channel, of: publisher, at: site)
         }
         let isLate = lock.withLock {
@@ -32,7 +33,7 @@ final class JournalRecordings: @unchecked Sendable {
             return hasEnded
         }
         guard !isLate else { return }
-        publisher.recording.offer(core)
+        publisher.recording.offer(core, awaiting: names)
         publisher.addInterestObserver(watch)
         // `end()` may have run before the observer was added; it then has not removed the observer.
         if lock.withLock({ hasEnded }) { watch.end() }

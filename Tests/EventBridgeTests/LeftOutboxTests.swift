@@ -87,6 +87,7 @@ final class LeftOutboxTests {
             OutboxRegister.head(of: host, boot: boot ?? OperatingSystem.bootIdentity ?? "")
                 + OutboxRegister.line(of: "Noted", number: 1)
                 + OutboxRegister.line(of: "Unrecorded", number: 2)
+                + OutboxRegister.line(of: "NotedLater", number: 3)
                 + OutboxRegister.line(of: Self.entry),
             to: Self.register
         )
@@ -160,9 +161,14 @@ final class LeftOutboxTests {
     private func leftNames() throws -> [String] { try files.names() }
 
     /// A publisher whose own journal records `Noted`.
-    private func recorded(by notebook: Notebook) -> (EventPublisher, Notebook, Subscription) {
+    ///
+    /// - Parameter names: what the journal records once the program uses types of these names.
+    private func recorded(
+        by notebook: Notebook,
+        awaiting names: Set<EventName> = []
+    ) -> (EventPublisher, Notebook, Subscription) {
         let publisher = EventPublisher()
-        publisher.recording.offer(notebook)
+        publisher.recording.offer(notebook, awaiting: names)
         let site = SubscriptionSite(file: #fileID, line: #line)
         return (publisher, notebook, publisher.record(Noted.self, by: notebook, at: site))
     }
@@ -171,9 +177,11 @@ final class LeftOutboxTests {
     private func startHost(
         newest: UInt64? = nil,
         lacksOld: Bool = false,
-        workers: [String] = ["a", "b"]
+        workers: [String] = ["a", "b"],
+        awaiting names: Set<EventName> = []
     ) async throws -> Outcome {
-        let (publisher, notebook, recording) = recorded(by: Notebook(path, newest: newest, lacksOld: lacksOld))
+        let made = Notebook(path, newest: newest, lacksOld: lacksOld)
+        let (publisher, notebook, recording) = recorded(by: made, awaiting: names)
         let (got, lost) = (Collected<String>(), Collected<EventsLost>())
         let losses = publisher.subscribe(to: EventsLost.self) { lost.add($0) }
         let unrecorded = publisher.subscribe(to: Unrecorded.self) { got.add("unrecorded \($0.number)") }
@@ -275,6 +283,26 @@ final class LeftOutboxTests {
         #expect(outcome.recorded == [1, 3])
         #expect(outcome.got == Self.got(1...1) + Self.got(3...3))
         #expect(outcome.lost.isEmpty && outcome.left.isEmpty)
+    }
+
+    @Test("J21: an event whose name is recorded only from the program's first use on is not left out")
+    func awaitedName() async throws {
+        let frames = [Self.event(1), Self.event(2, name: 3), Self.event(3)]
+        try writeRegister()
+        try write(Self.outbox(of: frames, accepted: 3), to: Self.file)
+        let outcome = try await startHost(awaiting: ["NotedLater"])
+        #expect(outcome.recorded == [1] && outcome.got == Self.got(1...1))
+        #expect(outcome.left == [Self.file + ".unread", Self.register + ".unread"].sorted())
+        #expect(outcome.lost.count == 1 && outcome.lost.first?.reason.contains("records NotedLater only once") == true)
+        for name in outcome.left { try files.remove(name) }
+        // Neither an event that the killed host had recorded nor a settled one is missing.
+        for (newest, settled) in [(2, 0), (1, 2)] as [(UInt64, UInt64)] {
+            try writeRegister()
+            try write(Self.outbox(of: frames, accepted: 3, settled: settled), to: Self.file)
+            let outcome = try await startHost(newest: newest, awaiting: ["NotedLater"])
+            #expect(outcome.recorded == [3] && outcome.got == Self.got(3...3))
+            #expect(outcome.lost.isEmpty && outcome.left.isEmpty)
+        }
     }
 
     @Test("J21: a name that the register lacks ends the recovery, which is reported, and the file is kept")

@@ -136,6 +136,23 @@ struct RecordingTests {
         await journal.close()
     }
 
+    @Test("A host learns which names the publisher's first journal records from their first use on")
+    func awaitedNames() async throws {
+        let (scratch, elsewhere) = (try ScratchJournal(), try ScratchJournal())
+        let publisher = EventPublisher()
+        let (journal, other) = (try scratch.open(), try elsewhere.open())
+        func awaited() -> [String] { ["Colored", "Counted", "Gauged"].filter(publisher.recording.awaits) }
+        journal.record(named: ["Colored"], of: publisher)
+        other.record(named: ["Gauged"], of: publisher)
+        #expect(awaited() == ["Colored"])
+        journal.record(named: ["Counted"], of: publisher)
+        #expect(awaited() == ["Colored", "Counted"])
+        await journal.close()
+        other.record(named: ["Gauged"], of: publisher)
+        #expect(awaited() == ["Gauged"])
+        await other.close()
+    }
+
     /// An event whose layout keeps the next thread that asks for it waiting, but no later one.
     private struct Gauged: LaidOutEvent {
         let number: Int
