@@ -64,8 +64,8 @@ package struct LinkLimits: Sendable, Hashable {
 
     /// How many bytes of control messages may wait for a peer that reads nothing.
     ///
-    /// This is room for a thousand refusals with the longest text, or for an interest in 16,384 names of 240 bytes.
-    /// Hardly any bytes wait for a peer that reads.
+    /// This is room for a thousand refusals with the longest text. Hardly any bytes wait for a peer that reads. Hello,
+    /// welcome and interest do not count: ``WriteBatch/queue(_:)`` and ``InterestChanges`` say what bounds them.
     package static let waitingControlBytes = 4 << 20
 
     /// How many windows a sender may go beyond the oldest unacknowledged event: this bounds how much the receiver

@@ -184,7 +184,6 @@ struct LinkBacklogTests {
     }
 
     enum ControlMatter: CaseIterable {
-        case interest
         case receipt
         case refusal
     }
@@ -217,7 +216,6 @@ struct LinkBacklogTests {
         while count < 2 * LinkLimits.waitingControlBytes / text.utf8.count, delegate.end.value == nil {
             count += 1
             switch matter {
-            case .interest: link.send(.interest(Interest(wanted: [.init(number: UInt64(count), name: text)])))
             case .receipt:
                 link.sendReceipt(of: EventID(source: LinkPair.workerSource, number: 1), process: "a", text: text)
             case .refusal: if count <= 4_000 { peer.send(event: UInt64(count)) }

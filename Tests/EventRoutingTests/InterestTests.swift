@@ -88,12 +88,44 @@ struct InterestTests {
             try bench.router.interestReceived(interest, from: peers[0], over: one)
         }
         // Nearly as much waits as may wait for a peer that reads nothing.
-        other.queue(.interest(Interest(wanted: names(15_000))))
+        let text = String(repeating: "r", count: 1_000)
+        for sequence: UInt64 in 1...4_100 {
+            other.queue(.refuse(Refusal(sequence: sequence, reason: 3, text: text)))
+        }
         for _ in 0..<2 {
             try tell(Interest(wanted: names(1_024)))
             try tell(Interest(unwanted: Array(1...1_024)))
         }
         #expect(other.lock.withLock { other.ending.cause } == nil)
+        let waiting = other.lock.withLock {
+            other.batch.begin()
+            return other.batch.remainder.reduce(0) { $0 + $1.count }
+        }
+        // The whole interest, which was queued before.
+        #expect(waiting < 100)
+    }
+
+    @Test("reaches a peer that has just come in one message, however many long names the others want")
+    func veryManyNames() throws {
+        let many = (0..<4).map { bench.peer("many\($0)") }
+        let late = bench.peer("late")
+        bench.router.exchange(adding: many + [late])
+        for (index, peer) in many.enumerated() {
+            let names = (1...UInt64(4_096)).map { number in
+                let start = "\(index).\(number)."
+                return Interest.Name(
+                    number: number,
+                    name: start + String(repeating: "n", count: EventName.maximumBytes - start.utf8.count)
+                )
+            }
+            peer.link.establish(as: EventSource(origin: peer.peerName, incarnation: 7))
+            bench.router.announceInterest(to: peer, over: peer.link)
+            try peer.link.lock.withLock { try peer.link.sending.peerWants(Interest(wanted: names)) }
+            try bench.router.interestReceived(Interest(wanted: names), from: peer, over: peer.link)
+        }
+        late.link.establish(as: EventSource(origin: late.peerName, incarnation: 7))
+        bench.router.announceInterest(to: late, over: late.link)
+        #expect(late.link.lock.withLock { late.link.ending.cause } == nil)
     }
 
     private func check() throws {

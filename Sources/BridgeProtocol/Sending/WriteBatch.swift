@@ -22,14 +22,16 @@ package struct WriteBatch: ~Copyable {
 
     // MARK: - Queueing
 
-    /// Queues a message for the next batch, and returns how many bytes wait now.
+    /// Queues a message for the next batch, and returns how many bytes of control frames wait now.
+    ///
+    /// Announcements do not count: a link has one hello or welcome and one whole interest, whose names are bounded.
     @discardableResult
     package mutating func queue(_ message: ControlMessage) -> Int {
         switch message {
         case .hello, .welcome, .interest: message.encode(into: announcements)
         default: message.encode(into: control)
         }
-        return control.count + announcements.count
+        return control.count
     }
 
     /// Queues changes of this side's interest for the next batch, which tells the peer only what differs by then.
