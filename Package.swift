@@ -477,6 +477,11 @@ let package = Package(
             dependencies: [
                 "BridgeClient",
                 "BridgeControl",
+                "BridgePlatform",
+                "BridgeProtocol",
+                "BridgeTransport",
+                "DomainEvents",
+                "TestSupport",
             ]
         ),
         .testTarget(

@@ -62,6 +62,8 @@ final class ClientCore: GuestSession.Owner, @unchecked Sendable {
         var limits = LinkLimits()
         // The host may ask for every name that any of its workers has made up, and for `*`, which means all events.
         limits.interestNames = EventRouter.maximumNames + 1
+        // Such an interest takes up to 17 MB in one frame. A frame takes memory only as it comes.
+        limits.frameBytes = LinkLimits.greatestFrameBytes
         self.limits = limits
         poller = try Poller(name: "bridge client")
         publisher.withdrawImportRight()

@@ -7,7 +7,10 @@ package struct LinkLimits: Sendable, Hashable {
     /// The largest frame body, in bytes.
     ///
     /// 16 MiB: large enough for documents, small enough that one frame does no harm.
-    package var frameBytes = 16 << 20
+    package var frameBytes = Self.usualFrameBytes
+
+    /// The largest frame body that a host takes unless its program sets another limit, in bytes.
+    package static let usualFrameBytes = 16 << 20
 
     /// The largest frame body that any limit allows: 1 GiB, which fits in the 32 bits of a frame's length.
     package static let greatestFrameBytes = 1 << 30

@@ -68,7 +68,9 @@ package struct SendState: ~Copyable {
         isHost = role == .host
         parties = LinkParties(own: own)
         names = PeerNames(limits: limits)
-        maximumFrame = limits.frameBytes
+        // A guest grants larger frames than hosts take as a rule. If an event that its next host does not take were in
+        // the outbox when the host comes, no event could leave.
+        maximumFrame = isHost ? limits.frameBytes : min(limits.frameBytes, LinkLimits.usualFrameBytes)
         outbox = Outbox(limits: limits, memory: memory)
     }
 

@@ -117,6 +117,16 @@ struct SendStateTests {
         }
     }
 
+    @Test("a guest without a host takes events as large as hosts take as a rule, though it takes larger frames itself")
+    func guestsLargest() {
+        let side = SendingSide(role: .worker, windowEvents: nil, frameBytes: LinkLimits.greatestFrameBytes)
+        let limit = 16 << 20 - 2_048
+        #expect(side.problem(bytes: limit) == nil)
+        #expect(side.problem(bytes: limit + 1) == .tooLarge(size: limit + 1, limit: limit))
+        side.establish(frameBytes: 64 << 20)
+        #expect(side.problem(bytes: limit + 1) == nil)
+    }
+
     @Test("one that was taken before the peer said that it is too large never leaves, and is the suspect")
     func tookTooLarge() throws {
         // With policies an event waits before the outbox, and is no frame yet.
