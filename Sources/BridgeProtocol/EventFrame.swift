@@ -187,7 +187,8 @@ package enum EventFrame {
                 + Self.length(of: name) + options
         }
 
-        private static func length(of number: UInt64) -> Int {
+        /// How many bytes an unsigned number takes, or the beginning of a text or an array of this length.
+        static func length(of number: UInt64) -> Int {
             if number < 24 { return 1 }
             if number <= UInt64(UInt8.max) { return 2 }
             if number <= UInt64(UInt16.max) { return 3 }

@@ -90,9 +90,14 @@ extension Link {
     }
 
     /// Queues a message for the next batch.
+    ///
+    /// Breaks the link off if the message is an interest that is larger than the peer takes.
     package func queue(_ message: ControlMessage) {
         let brokenStream = lock.withLock { () -> (any ByteStream)? in
             guard ending.takesMessages, !farewell.hasLeft else { return nil }
+            if case .interest(let interest) = message, let problem = batch.problem(of: interest) {
+                return breakOff(problem)
+            }
             let waiting = batch.queue(message)
             if case .reject = message {
                 receiving.peerWasRejected()
@@ -107,16 +112,25 @@ extension Link {
     ///
     /// With the lock held.
     ///
-    /// - Returns: The stream, if the link is broken off. Without the lock the caller then calls its `finishReading()`:
-    ///   the reading thread first finds what has arrived before, and then that the link is broken off.
+    /// - Returns: As ``breakOff(_:)``; nil if the link is not broken off.
     func limit(_ waiting: Int) -> (any ByteStream)? {
         guard waiting > LinkLimits.waitingControlBytes else { return nil }
-        ending.breakOff(
+        return breakOff(
             """
             it takes nothing in: \(waiting) bytes of control messages wait for it; the limit is \
             \(LinkLimits.waitingControlBytes)
             """
         )
+    }
+
+    /// Breaks the link off for a reason that the peer is told.
+    ///
+    /// With the lock held.
+    ///
+    /// - Returns: The stream. Without the lock the caller then calls its `finishReading()`: the reading thread first
+    ///   finds what has arrived before, and then that the link is broken off.
+    private func breakOff(_ reason: String) -> (any ByteStream)? {
+        ending.breakOff(reason)
         return stream
     }
 
@@ -124,8 +138,16 @@ extension Link {
     ///
     /// The changes do not count as bytes that wait for the peer: another process causes them. However often it does, no
     /// more waits than each name once.
+    ///
+    /// Breaks the link off if one of the changes, alone in a frame, is larger than the peer takes.
     package func queue(changes: Interest) {
-        lock.withLock { if ending.takesMessages, !farewell.hasLeft { batch.queue(changes: changes) } }
+        let brokenStream = lock.withLock { () -> (any ByteStream)? in
+            guard ending.takesMessages, !farewell.hasLeft else { return nil }
+            if let problem = batch.problem(ofChanges: changes) { return breakOff(problem) }
+            batch.queue(changes: changes)
+            return nil
+        }
+        brokenStream?.finishReading()
     }
 
     /// Whether the stream has taken all that was sent.

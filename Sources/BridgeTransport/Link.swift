@@ -169,6 +169,7 @@ package final class Link: @unchecked Sendable {
                 frameBytes: peerFrameBytes,
                 features: peerFeatures
             )
+            batch.peerFrameBytes = peerFrameBytes.clamped(to: 0...LinkLimits.greatestFrameBytes)
         }
         pump()
     }

@@ -21,7 +21,8 @@ public struct WorkerLimits: Sendable, Hashable {
     /// whichever process has published them. All events in the worker's own outbox have `OverflowPolicy.wait`.
     public var overflow: [String: OverflowPolicy]
 
-    /// The largest frame in either direction; 16 MiB by default.
+    /// The largest frame that the worker may send, and the largest in which the host sends it an event; 16 MiB by
+    /// default.
     public var frame: Int
 
     /// How many crashes of the worker over one event make that event a dead letter; 3 by default.

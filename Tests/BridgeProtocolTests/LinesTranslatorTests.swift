@@ -100,7 +100,7 @@ struct LinesTranslatorTests {
             library: "l",
             windowBytes: UInt64(limits.windowBytes),
             windowEvents: 9,
-            frameBytes: UInt64(limits.frameBytes)
+            frameBytes: UInt64(LinkLimits.greatestFrameBytes)
         )
         let interest = Interest(wanted: [.init(number: 1, name: "A"), .init(number: 0, name: "*")])
         #expect(said == [.hello(hello), .interest(interest)])

@@ -135,6 +135,37 @@ struct LinkViolationTests {
         fixture.shutDown()
     }
 
+    @Test("an interest that is larger than the peer takes ends the link, be it whole or a change, and is not sent")
+    func smallFramesForInterest() throws {
+        let name = Interest.Name(number: 1, name: String(repeating: "n", count: 256))
+        for isWhole in [true, false] {
+            var limits = LinkLimits()
+            limits.frameBytes = 200
+            let fixture = try Fixture(handshake: false)
+            fixture.peer.send(.hello(LinkPair.hello(limits)))
+            fixture.delegate.messages.wait { !$0.isEmpty }
+            if isWhole {
+                fixture.link.send(.interest(Interest(wanted: [name])))
+            } else {
+                fixture.link.queue(changes: Interest(wanted: [name]))
+            }
+            let expected = """
+                it takes frames of at most 200 bytes, and the names of the events that are wanted from it take a frame \
+                of \(isWhole ? 265 : 269) bytes
+                """
+            #expect(fixture.waitForEnd() == .violation(expected))
+            var messages: [ControlMessage] = []
+            while let message = fixture.peer.receiveMessage() { messages.append(message) }
+            guard case .goodbye(let goodbye)? = messages.last else {
+                Issue.record("there came \(messages)")
+                return
+            }
+            #expect(goodbye.text == expected)
+            #expect(!messages.contains { if case .interest = $0 { true } else { false } })
+            fixture.shutDown()
+        }
+    }
+
     @Test("control messages without end, known or not, end the link; the limit is named")
     func controlMessages() throws {
         // A frame of an unknown kind that may be skipped: [128].

@@ -123,7 +123,7 @@ struct InterestTests {
             try peer.link.lock.withLock { try peer.link.sending.peerWants(Interest(wanted: names)) }
             try bench.router.interestReceived(Interest(wanted: names), from: peer, over: peer.link)
         }
-        late.link.establish(as: EventSource(origin: late.peerName, incarnation: 7))
+        late.link.establish(as: EventSource(origin: late.peerName, incarnation: 7), frameBytes: 16_777_216)
         bench.router.announceInterest(to: late, over: late.link)
         #expect(late.link.lock.withLock { late.link.ending.cause } == nil)
     }

@@ -105,13 +105,13 @@ extension Link {
     var isAwaited: Bool { lock.withLock { waiters.areSendersWaiting } }
 
     /// As after the handshake with a process of these events.
-    func establish(as source: EventSource) {
+    func establish(as source: EventSource, frameBytes: UntrustedNumber = 1_048_576) {
         established(
             peerSource: source,
             ownIncarnation: 1,
             peerWindowBytes: 1_048_576,
             peerWindowEvents: 4_096,
-            peerFrameBytes: 1_048_576
+            peerFrameBytes: frameBytes
         )
     }
 }

@@ -130,7 +130,8 @@ package struct LinesTranslator: Sendable {
                 library: hello.library,
                 windowBytes: UInt64(limits.windowBytes),
                 windowEvents: UInt64(hello.window?.clamped(to: 1...limits.windowEvents) ?? limits.windowEvents),
-                frameBytes: UInt64(limits.frameBytes),
+                // Lines to the worker may have any length; the host's own limit bounds its events.
+                frameBytes: UInt64(LinkLimits.greatestFrameBytes),
                 features: features
             )
         ).encode(into: frames)

@@ -19,12 +19,31 @@ struct InterestChanges: Sendable, Hashable {
     }
 
     /// All changes, as messages that the peer has to get in this order.
-    var messages: [Interest] {
-        let names = wanted.sorted { $0.key < $1.key }.map { Interest.Name(number: $0.key, name: $0.value) }
-        var messages = [Interest(wanted: Array(names.prefix(Self.namesAtOnce)), unwanted: unwanted.sorted())]
-        for start in stride(from: Self.namesAtOnce, to: names.count, by: Self.namesAtOnce) {
-            messages.append(Interest(wanted: Array(names[start...].prefix(Self.namesAtOnce))))
+    ///
+    /// - Parameter frameBytes: how many bytes the body of a message's frame has at most.
+    func messages(within frameBytes: Int) -> [Interest] {
+        var messages: [Interest] = []
+        var part = Interest()
+        var room = frameBytes - Interest.headBytes
+        func add(_ bytes: Int, isFull: Bool, _ append: (inout Interest) -> Void) {
+            if isFull || bytes > room {
+                messages.append(part)
+                part = Interest()
+                room = frameBytes - Interest.headBytes
+            }
+            room -= bytes
+            append(&part)
         }
+        for number in unwanted.sorted() {
+            add(Interest.bytes(of: number), isFull: part.unwanted.count == Self.namesAtOnce) {
+                $0.unwanted.append(number)
+            }
+        }
+        for (number, name) in wanted.sorted(by: { $0.key < $1.key }) {
+            let name = Interest.Name(number: number, name: name)
+            add(name.bytes, isFull: part.wanted.count == Self.namesAtOnce) { $0.wanted.append(name) }
+        }
+        messages.append(part)
         return messages
     }
 }

@@ -14,6 +14,11 @@ package struct WriteBatch: ~Copyable {
     private var control = CBORBuffer(minimumCapacity: 512)
     private var controlInFlight = CBORBuffer(minimumCapacity: 512)
 
+    /// The largest frame body that the peer takes, in bytes, as it says in the handshake.
+    ///
+    /// No interest is larger. This side's own limit counts only for events.
+    package var peerFrameBytes = LinkLimits.greatestFrameBytes
+
     /// Empty between two batches; filled by ``SendState/leave(in:atMost:at:)`` as well.
     var pieces: [UnsafeRawBufferPointer] = []
     private var firstPiece = 0
@@ -21,6 +26,20 @@ package struct WriteBatch: ~Copyable {
     package init() {}
 
     // MARK: - Queueing
+
+    /// Why the peer cannot be told an interest in one message; nil if it can.
+    package func problem(of whole: Interest) -> String? { problem(ofFrame: whole.bodyBytes) }
+
+    /// Why the peer cannot be told changes of the interest, in however many messages; nil if it can.
+    package func problem(ofChanges changes: Interest) -> String? { problem(ofFrame: changes.largestElementBytes) }
+
+    private func problem(ofFrame bytes: Int) -> String? {
+        guard bytes > peerFrameBytes else { return nil }
+        return """
+            it takes frames of at most \(peerFrameBytes) bytes, and the names of the events that are wanted from it \
+            take a frame of \(bytes) bytes
+            """
+    }
 
     /// Queues a message for the next batch, and returns how many bytes of control frames wait now.
     ///
@@ -58,7 +77,9 @@ package struct WriteBatch: ~Copyable {
 
     /// Begins a batch with the announcements that wait; only while no batch is under way.
     package mutating func begin() {
-        if let changes = changes.take() { for message in changes.messages { queue(.interest(message)) } }
+        if let changes = changes.take() {
+            for message in changes.messages(within: peerFrameBytes) { queue(.interest(message)) }
+        }
         guard !announcements.isEmpty else { return }
         swap(&announcements, &announcementsInFlight)
         pieces.append(announcementsInFlight.bytes)

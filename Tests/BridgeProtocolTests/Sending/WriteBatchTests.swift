@@ -14,6 +14,15 @@ private final class Writer {
 
     func queue(_ message: ControlMessage) -> Int { batch.queue(message) }
 
+    var peerFrameBytes: Int {
+        get { batch.peerFrameBytes }
+        set { batch.peerFrameBytes = newValue }
+    }
+
+    func problem(of whole: Interest) -> String? { batch.problem(of: whole) }
+
+    func problem(ofChanges changes: Interest) -> String? { batch.problem(ofChanges: changes) }
+
     func queue(changes: Interest) { batch.queue(changes: changes) }
 
     func append(_ frame: [UInt8]) {
@@ -162,6 +171,78 @@ struct WriteBatchTests {
         let told = try frames(in: writer.write().bytes).map { try decodeMessage(bodyOf($0)) }
         let parts = [0..<4_096, 4_096..<8_192, 8_192..<10_000].map { Interest(wanted: Array(names[$0])) }
         #expect(told == parts.map { .interest($0) })
+    }
+
+    @Test("changes leave in as many messages as the peer's frames need, those that take names back first")
+    func smallFrames() throws {
+        var random = SeededGenerator.announced()
+        for _ in 0..<rounds(100) {
+            let writer = Writer()
+            let names = (0..<200).map { _ in
+                Interest.Name(
+                    number: random.next() >> random.below(64),
+                    name: String(repeating: "n", count: 1 + random.below(EventName.maximumBytes))
+                )
+            }
+            let byNumber = Dictionary(names.map { ($0.number, $0) }) { first, _ in first }
+            let all = byNumber.values.sorted { $0.number < $1.number }
+            let (before, after) = (Array(all.prefix(all.count / 2)), Array(all.dropFirst(all.count / 2)))
+            writer.queue(changes: Interest(wanted: before))
+            _ = writer.compose()
+            _ = writer.write()
+            let changes = Interest(wanted: after, unwanted: before.map(\.number))
+            // The least frame in which any name has room, and larger ones.
+            writer.peerFrameBytes = 8 + (1 + 9 + 3 + EventName.maximumBytes) + random.below(2_000)
+            #expect(writer.problem(ofChanges: changes) == nil)
+            writer.queue(changes: changes)
+            _ = writer.compose()
+            let bodies = try frames(in: writer.write().bytes).map(bodyOf)
+            var told = Interest()
+            for body in bodies {
+                #expect(body.count <= writer.peerFrameBytes)
+                guard case .interest(let part)? = try decodeMessage(body) else { throw LinkViolation("no interest") }
+                #expect(part.unwanted.isEmpty || told.wanted.isEmpty)
+                told.wanted += part.wanted
+                told.unwanted += part.unwanted
+            }
+            #expect(told == changes)
+            // No two neighbours would fit into one frame.
+            for (one, other) in zip(bodies, bodies.dropFirst()) {
+                #expect(one.count + other.count > writer.peerFrameBytes)
+            }
+        }
+    }
+
+    @Test("an interest that fits into the peer's frames to the byte is told; one byte less, and it is not")
+    func interestLength() {
+        let counts = [0, 1, 23, 24, 255, 256, 65_535, 65_536]
+        var interests = counts.map { count in
+            Interest(wanted: (0..<count).map { Interest.Name(number: UInt64($0), name: "\($0)") })
+        }
+        interests += counts.map { Interest(unwanted: (0..<$0).map { UInt64($0) }) }
+        for number: UInt64 in [0, 23, 24, 255, 256, 65_535, 65_536, 1 << 32 - 1, 1 << 32, .max] {
+            for length in [1, 23, 24, 255, 256] {
+                let name = Interest.Name(number: number, name: String(repeating: "n", count: length))
+                interests.append(Interest(wanted: [name], unwanted: [number]))
+            }
+        }
+        for interest in interests {
+            let writer = Writer()
+            let bytes = bodyOf(frame(.interest(interest))).count
+            writer.peerFrameBytes = bytes
+            #expect(writer.problem(of: interest) == nil)
+            writer.peerFrameBytes = bytes - 1
+            let problem = """
+                it takes frames of at most \(bytes - 1) bytes, and the names of the events that are wanted from it \
+                take a frame of \(bytes) bytes
+                """
+            #expect(writer.problem(of: interest) == problem)
+            // Each change can leave alone, or the peer is told why none does.
+            for number in interest.unwanted.suffix(1) {
+                writer.peerFrameBytes = bodyOf(frame(.interest(Interest(unwanted: [number])))).count - 1
+                #expect(writer.problem(ofChanges: interest) != nil)
+            }
+        }
     }
 
     @Test("a random life: each byte leaves once, whatever the stream takes at a time, and in the order of its kind")
