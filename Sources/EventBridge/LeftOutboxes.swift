@@ -9,8 +9,9 @@ import Supervision
 /// files beside the journal, before any worker of this host is started.
 ///
 /// A file that cannot be recovered gets another name, and no host looks at it again. Its events would come too late:
-/// meanwhile the worker, started again, may have continued after its last bookmark. If this host ends during the
-/// recovery, it starts no worker, and the files that it has not finished stay for the next host.
+/// meanwhile the worker, started again, may have continued after its last bookmark. If the file cannot be renamed, its
+/// register still gets another name, with the same effect. If this host ends during the recovery, it starts no worker,
+/// and the files that it has not finished stay for the next host.
 struct LeftOutboxes {
     private let path: String
     private let directory: StorageDirectory
@@ -111,21 +112,18 @@ struct LeftOutboxes {
         defer { for register in registers { register.lock.unlock() } }
         for register in registers {
             if host.isEnding { return }
-            do throws(SystemError) {
-                try recover(register)
-            } catch {
-                say("\(path)/\(register.name): outboxes of an earlier host's workers are not recovered: \(error)")
-            }
+            recover(register)
         }
     }
 
-    private func recover(_ found: Register) throws(SystemError) {
+    private func recover(_ found: Register) {
         let register: OutboxRegister
         do throws(OutboxRegister.Mistake) {
             register = try OutboxRegister(found.text)
         } catch {
             say("\(path)/\(found.name): outboxes of an earlier host's workers are not recovered: \(error.text)")
-            return try setAside(found.name)
+            setAside(found.name)
+            return
         }
         var isWhole = true
         for outbox in register.outboxes {
@@ -135,11 +133,11 @@ struct LeftOutboxes {
             // The journal may have been closed meanwhile, so nothing says that all was recovered.
             if host.isEnding { return }
             guard let problem else {
-                try directory.remove(file)
+                if !remove(file) { isWhole = false }
                 continue
             }
             isWhole = false
-            try setAside(file)
+            let present = setAside(file)
             host.reports.publish(
                 EventsLost(
                     worker: outbox.worker,
@@ -148,19 +146,44 @@ struct LeftOutboxes {
                         arrived: 0,
                         count: nil,
                         reason: """
-                            it was killed with an earlier host, and its outbox \(path)/\(file)\(OutboxRegister.setAside) \
-                            was not recovered to its end: \(problem)
+                            it was killed with an earlier host, and its outbox \(path)/\(present) was not recovered to \
+                            its end: \(problem)
                             """
                     )
                 )
             )
         }
-        // Without its register, an outbox cannot be read.
-        if isWhole { try directory.remove(found.name) } else { try setAside(found.name) }
+        // Without its register, an outbox cannot be read, even if its file could not be removed or set aside.
+        if isWhole { remove(found.name) } else { setAside(found.name) }
     }
 
-    private func setAside(_ name: String) throws(SystemError) {
-        try directory.rename(name, to: name + OutboxRegister.setAside)
+    /// Removes a file; if that fails, says why, and the caller goes on with the other files.
+    ///
+    /// - Returns: Whether the file is gone.
+    @discardableResult
+    private func remove(_ name: String) -> Bool {
+        do throws(SystemError) {
+            try directory.remove(name)
+            return true
+        } catch {
+            say("\(path)/\(name): a file of an earlier host stays: \(error)")
+            return false
+        }
+    }
+
+    /// Gives a file a name that no host looks for; if that fails, says why, and the caller goes on with the others.
+    ///
+    /// - Returns: The file's present name.
+    @discardableResult
+    private func setAside(_ name: String) -> String {
+        let other = name + OutboxRegister.setAside
+        do throws(SystemError) {
+            try directory.rename(name, to: other)
+            return other
+        } catch {
+            say("\(path)/\(name): a file of an earlier host keeps its name: \(error)")
+            return name
+        }
     }
 
     /// Recovers one outbox; if its file is missing, there is nothing to recover.

@@ -81,14 +81,14 @@ final class LeftOutboxTests {
         try bytes.withUnsafeBytes { try file.write($0, at: 0) }
     }
 
-    private func writeRegister(boot: String? = nil) throws {
+    private func writeRegister(boot: String? = nil, outboxes: [OutboxRegister.Outbox] = [entry]) throws {
         let host = EventSource(origin: "host", incarnation: 5)
         try write(
             OutboxRegister.head(of: host, boot: boot ?? OperatingSystem.bootIdentity ?? "")
                 + OutboxRegister.line(of: "Noted", number: 1)
                 + OutboxRegister.line(of: "Unrecorded", number: 2)
                 + OutboxRegister.line(of: "NotedLater", number: 3)
-                + OutboxRegister.line(of: Self.entry),
+                + outboxes.flatMap { OutboxRegister.line(of: $0) },
             to: Self.register
         )
     }
@@ -351,6 +351,27 @@ final class LeftOutboxTests {
         // No later host looks at it again: meanwhile the worker may have gone on.
         let next = try await startHost()
         #expect(next.recorded.isEmpty && next.lost.isEmpty && next.left == outcome.left)
+    }
+
+    @Test("J21: an outbox that cannot be set aside does not keep back the other outboxes of its register")
+    func keepsItsName() async throws {
+        let next = OutboxRegister.Outbox(worker: "a", incarnation: 8, position: 3)
+        let nextFile = OutboxRegister.fileName(ofOutbox: 8, stem: Self.stem)
+        try writeRegister(outboxes: [Self.entry, next])
+        try write(Self.outbox(of: [Self.event(1), [0, 0, 0, 3, 1, 2, 3]], accepted: 2), to: Self.file)
+        try write(Self.outbox(of: [Self.event(11)], accepted: 11), to: nextFile)
+        // No file can get the name of a directory.
+        let obstacle = Self.file + ".unread"
+        _ = try StorageDirectory(at: path + "/" + obstacle, makes: true)
+        let outcome = try await startHost()
+        #expect(outcome.recorded == [1, 11])
+        #expect(outcome.got == Self.got(1...1) + ["a-8-11/2 after host-5-9"])
+        #expect(outcome.lost.count == 1)
+        #expect(outcome.lost.first?.reason.contains("\(path)/\(Self.file) was not") == true)
+        #expect(outcome.left == [Self.file, obstacle, Self.register + ".unread"].sorted())
+        // Without its register, the file says nothing to the next host.
+        let second = try await startHost()
+        #expect(second.recorded.isEmpty && second.lost.isEmpty && second.left == outcome.left)
     }
 
     @Test("J21: an outbox whose worker is gone, or that is older than the machine's start, is reported and kept")
