@@ -62,6 +62,11 @@ extension Link {
     /// event without recording it, so each event comes with an attempt of 2 or more. Events that the worker had seen
     /// settled do not come.
     ///
+    /// For this an event counts only if its record can be told from others. A record that has the identity of an
+    /// imported event may be of an earlier import. So an imported event counts only if it has a bookmark, and if no
+    /// other import in the outbox has the same identity and bookmark. The imported events behind the last one that
+    /// counts come again.
+    ///
     /// - Parameters:
     ///   - peer: the worker's former start.
     ///   - mayHaveRecord: whether the former host may have recorded events of the name that a frame spells or gives by
@@ -69,15 +74,15 @@ extension Link {
     ///   - recordedName: returns the name that a frame spells or gives by number; nil if events of it are not recorded.
     ///     Such events are left out: nothing says whether they had an effect. An error ends the recovery in front of
     ///     the event.
-    ///   - newestRecord: finds which of the events that may have a record, given in their order, was recorded last;
-    ///     called only if one of them is unsettled.
+    ///   - newestRecord: finds which of the events, given in their order, was recorded last. It gets the events that
+    ///     may have a record and that count, and is called only if one of them is unsettled.
     package func recover(
         _ left: LeftOutbox,
         of peer: EventSource,
         to sink: any LinkEventSink,
         mayHaveRecord: (WireName) throws -> Bool,
         recordedName: (WireName) throws -> String?,
-        newestRecord: ([EventContext]) throws -> EventID?
+        newestRecord: ([EventContext]) throws -> RecordIdentity?
     ) -> RecoveredOutbox {
         lock.withLock {
             parties.established(own: nil, peer: peer, ownIncarnation: parties.own.incarnation)
@@ -89,23 +94,25 @@ extension Link {
         found.isTorn = left.state.isTorn
         let settled = left.settled
         var events: [EventContext] = []
-        var sequences: [EventID: UInt64] = [:]
-        var newest: UInt64 = 0
+        var sequences: [RecordIdentity: UInt64] = [:]
+        var ambiguous: Set<RecordIdentity> = []
         do {
             try left.forEach(limits) { sequence, record in
                 guard case .event(let head, _) = record else { return }
                 // Settled events count as well: `newestRecord` may stop at the record of one, and the journal may have
                 // removed older records. The name of a settled event need not be known.
-                let counts: Bool? = try sequence > settled ? mayHaveRecord(head.name) : (try? mayHaveRecord(head.name))
-                guard counts == true, let context = parties.received(head) else { return }
+                let has: Bool? = try sequence > settled ? mayHaveRecord(head.name) : (try? mayHaveRecord(head.name))
+                guard has == true, let context = parties.received(head), let identity = RecordIdentity(context)
+                else { return }
                 events.append(context)
-                sequences[context.id] = sequence
-                newest = sequence
+                if sequences.updateValue(sequence, forKey: identity) != nil { ambiguous.insert(identity) }
             }
         } catch {
             // The events before the damage are recovered all the same.
             found.damage = String(describing: error)
         }
+        if !ambiguous.isEmpty { events.removeAll { RecordIdentity($0).map(ambiguous.contains) ?? true } }
+        let newest = events.last.flatMap(RecordIdentity.init).flatMap { sequences[$0] } ?? 0
         do {
             let last = try newest > settled ? newestRecord(events) : nil
             let received = max(settled, last.flatMap { sequences[$0] } ?? 0)

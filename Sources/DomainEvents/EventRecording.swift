@@ -43,8 +43,10 @@ package protocol EventRecording: AnyObject, Sendable {
     /// Which of these events, given in the order in which a host received them, was recorded last; nil for none.
     ///
     /// The calling thread waits for the files.
-    /// - Parameter position: no record of these events lies at or before this position.
-    func lastRecorded(of events: [EventContext], after position: UInt64) throws -> EventID?
+    /// - Parameters:
+    ///   - events: events whose records can be told from all others; no two have the same ``RecordIdentity``.
+    ///   - position: no record of these events lies at or before this position.
+    func lastRecorded(of events: [EventContext], after position: UInt64) throws -> RecordIdentity?
 
     /// Whether the recorder will never record an event again, because it was closed or has failed for good.
     var isOver: Bool { get }

@@ -54,7 +54,7 @@ package final class PublisherRecording: @unchecked Sendable {
     package var outboxDirectory: String? { lock.withLock { recorder }?.outboxDirectory }
 
     /// Which of these events was recorded last: see ``EventRecording/lastRecorded(of:after:)``; nil without a recorder.
-    package func lastRecorded(of events: [EventContext], after position: UInt64) throws -> EventID? {
+    package func lastRecorded(of events: [EventContext], after position: UInt64) throws -> RecordIdentity? {
         try lock.withLock { recorder }?.lastRecorded(of: events, after: position)
     }
 

@@ -20,19 +20,21 @@ extension JournalCore {
     ///
     /// - Throws: ``JournalError``. Damage behind the record that was found is an error: it may have taken a newer
     ///   record. If no record was found, damaged or removed records behind `position` are an error.
-    func lastRecorded(of events: [EventContext], after position: UInt64) throws -> EventID? {
+    func lastRecorded(of events: [EventContext], after position: UInt64) throws -> RecordIdentity? {
         guard let newest = events.last else { return nil }
         // Records can be read once they are safe; a host before this one may have left some that are not.
         try waitUntilSafe()
         let horizon = horizon.0
         let segments = horizon.catalog.segments
-        if let likely = horizon.catalog.index(begunBy: newest.nanosecondsSinceEpoch) {
+        if let identity = RecordIdentity(newest),
+            let likely = horizon.catalog.index(begunBy: newest.nanosecondsSinceEpoch)
+        {
             for index in [likely, likely + 1] where index < segments.count {
-                let search = try last(of: [newest.id], inSegmentAt: index, horizon, after: position)
-                if search.found != nil { return newest.id }
+                let search = try last(of: [identity], inSegmentAt: index, horizon, after: position)
+                if search.found != nil { return identity }
             }
         }
-        let wanted = Set(events.map(\.id))
+        let wanted = Set(events.compactMap(RecordIdentity.init))
         var gap: JournalGap?
         var first: UInt64 = 1
         for index in segments.indices.reversed() {
@@ -65,11 +67,11 @@ extension JournalCore {
     ///
     /// The gap lies behind that record; if no event was found, the gap may lie anywhere.
     private func last(
-        of events: Set<EventID>,
+        of events: Set<RecordIdentity>,
         inSegmentAt index: Int,
         _ horizon: JournalCursor.Horizon,
         after position: UInt64
-    ) throws -> (found: EventID?, gap: JournalGap?) {
+    ) throws -> (found: RecordIdentity?, gap: JournalGap?) {
         let segments = horizon.catalog.segments
         guard let head = segments[index].head else { return (nil, nil) }
         let end = segments[(index + 1)...].lazy.compactMap(\.head).first?.firstPosition ?? .max
@@ -82,7 +84,7 @@ extension JournalCore {
             filter: RecordFilter(JournalQuery()),
             skipsUnreadable: false
         )
-        var found: EventID?
+        var found: RecordIdentity?
         var gap: JournalGap?
         repeat {
             var steps = try cursor.read(to: horizon)
@@ -90,9 +92,10 @@ extension JournalCore {
                 switch step {
                 case .gap(let next): gap = next
                 case .record(let record):
-                    let id = steps.context(of: record).id
-                    guard record.position < end, events.contains(id) else { continue }
-                    (found, gap) = (id, nil)
+                    guard record.position < end, let identity = RecordIdentity(steps.context(of: record)),
+                        events.contains(identity)
+                    else { continue }
+                    (found, gap) = (identity, nil)
                 }
             }
         } while !cursor.isAtEnd && cursor.position < end

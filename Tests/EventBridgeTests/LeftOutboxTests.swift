@@ -25,15 +25,17 @@ private final class Notebook: IdleRecorder, @unchecked Sendable {
     private var asked: (() -> Void)?
     private let directory: String
     private let newest: UInt64?
+    private let bookmark: String?
     private let lacksOld: Bool
 
     private struct Removed: Error {}
 
     /// - Parameters:
     ///   - newest: the number of the newest event that an earlier host has recorded, and whose record is still there.
+    ///   - bookmark: that event's bookmark.
     ///   - lacksOld: whether `retention:` has removed older records.
-    init(_ directory: String, newest: UInt64?, lacksOld: Bool = false) {
-        (self.directory, self.newest, self.lacksOld) = (directory, newest, lacksOld)
+    init(_ directory: String, newest: UInt64?, bookmark: String? = nil, lacksOld: Bool = false) {
+        (self.directory, self.newest, self.bookmark, self.lacksOld) = (directory, newest, bookmark, lacksOld)
     }
 
     var all: [UInt64] { lock.withLock { numbers } }
@@ -43,9 +45,10 @@ private final class Notebook: IdleRecorder, @unchecked Sendable {
     /// Calls `body` when a host asks which event was recorded last.
     func whenAsked(_ body: @escaping () -> Void) { lock.withLock { asked = body } }
 
-    func lastRecorded(of events: [EventContext], after position: UInt64) throws -> EventID? {
+    func lastRecorded(of events: [EventContext], after position: UInt64) throws -> RecordIdentity? {
         lock.withLock { asked }?()
-        if let found = events.last(where: { $0.id.number == newest }) { return found.id }
+        let found = events.last { $0.id.number == newest && $0.bookmark?.bookmark.text == bookmark }
+        if let found { return RecordIdentity(found) }
         if lacksOld { throw Removed() }
         return nil
     }
@@ -93,16 +96,23 @@ final class LeftOutboxTests {
         )
     }
 
-    /// The frame of an event, whose sequence is also its number.
-    private static func event(_ sequence: UInt64, name: UInt64 = 1, attempt: UntrustedNumber = 1) -> [UInt8] {
+    /// The frame of an event, whose sequence is also its number, unless it has the number of an imported event.
+    private static func event(
+        _ sequence: UInt64,
+        name: UInt64 = 1,
+        attempt: UntrustedNumber = 1,
+        imported: UInt64? = nil,
+        bookmark: String? = nil
+    ) -> [UInt8] {
         var head = EventHead(
             sequence: sequence,
-            id: .sender(number: sequence),
+            id: imported.map { .other(origin: "berlin/host", incarnation: 6, number: $0) } ?? .sender(number: sequence),
             nanosecondsSinceEpoch: sequence,
             name: .number(name)
         )
         head.cause = .receiver(number: 9)
         head.attempt = attempt
+        head.bookmark = bookmark.map { Array($0.utf8) }
         let number = sequence < 24 ? [UInt8(sequence)] : [0x18, UInt8(sequence)]
         return frame(head, payload: [0xA1, 0x66] + Array("number".utf8) + number)
     }
@@ -143,8 +153,12 @@ final class LeftOutboxTests {
     }
 
     /// A worker; "b" notes the events that it gets, with their attempts and causes.
-    private static func worker(_ name: String, noting got: Collected<String>) -> InMemoryWorker {
-        InMemoryWorker(name, subscribes: name == "b" ? [Noted.self] : []) { publisher in
+    private static func worker(
+        _ name: String,
+        mayImport: Bool = false,
+        noting got: Collected<String>
+    ) -> InMemoryWorker {
+        InMemoryWorker(name, subscribes: name == "b" ? [Noted.self] : [], mayImport: mayImport) { publisher in
             guard name == "b" else { return [] }
             return [
                 publisher.subscribe(to: Noted.self) { _ in
@@ -176,16 +190,18 @@ final class LeftOutboxTests {
     /// Starts a host beside what lies there, and ends it in order.
     private func startHost(
         newest: UInt64? = nil,
+        bookmark: String? = nil,
         lacksOld: Bool = false,
+        mayImport: Bool = false,
         workers: [String] = ["a", "b"],
         awaiting names: Set<EventName> = []
     ) async throws -> Outcome {
-        let made = Notebook(path, newest: newest, lacksOld: lacksOld)
+        let made = Notebook(path, newest: newest, bookmark: bookmark, lacksOld: lacksOld)
         let (publisher, notebook, recording) = recorded(by: made, awaiting: names)
         let (got, lost) = (Collected<String>(), Collected<EventsLost>())
         let losses = publisher.subscribe(to: EventsLost.self) { lost.add($0) }
         let unrecorded = publisher.subscribe(to: Unrecorded.self) { got.add("unrecorded \($0.number)") }
-        let inMemory = workers.map { Self.worker($0, noting: got) }
+        let inMemory = workers.map { Self.worker($0, mayImport: mayImport && $0 == "a", noting: got) }
         let bridge = try await BridgeHost.inMemory(publisher, workers: inMemory)
         await bridge.waitUntilIdle()
         let left = try leftNames()
@@ -220,6 +236,42 @@ final class LeftOutboxTests {
         let outcome = try await startHost(newest: 93)
         #expect(outcome.recorded == [94, 95])
         #expect(outcome.got == Self.got(94...95))
+        #expect(outcome.lost.isEmpty && outcome.left.isEmpty)
+    }
+
+    @Test("J21: no event is taken for recorded because the record of an earlier import of one identity is found")
+    func importedTwice() async throws {
+        func start(_ bookmarks: [String?], newest: UInt64, bookmark: String? = nil) async throws -> Outcome {
+            try writeRegister()
+            let frames = [
+                Self.event(1, imported: 50, bookmark: bookmarks[0]), Self.event(2), Self.event(3),
+                Self.event(4, imported: 50, bookmark: bookmarks[1]),
+            ]
+            try write(Self.outbox(of: frames, accepted: 4), to: Self.file)
+            let outcome = try await startHost(newest: newest, bookmark: bookmark, mayImport: true)
+            #expect(outcome.lost.isEmpty && outcome.left.isEmpty)
+            #expect(outcome.got.allSatisfy { $0.hasSuffix("/2 after host-5-9") })
+            #expect(outcome.got.count == outcome.recorded.count)
+            return outcome
+        }
+        // Without a bookmark, nothing says which import a record is of.
+        #expect(try await start([nil, nil], newest: 50).recorded == [50, 2, 3, 50])
+        #expect(try await start([nil, nil], newest: 3).recorded == [50])
+        // A bookmark does.
+        #expect(try await start(["1", "4"], newest: 50, bookmark: "1").recorded == [2, 3, 50])
+        #expect(try await start(["1", "4"], newest: 50, bookmark: "4").recorded.isEmpty)
+        // Nor does a bookmark that comes twice.
+        #expect(try await start(["1", "1"], newest: 50, bookmark: "1").recorded == [50, 2, 3, 50])
+        #expect(try await start(["1", "1"], newest: 3).recorded == [50])
+    }
+
+    @Test("J21: where no record would tell anything, unsettled imports come again, whatever the journal lacks")
+    func importsAlone() async throws {
+        try writeRegister()
+        let frames = [Self.event(1), Self.event(2, imported: 50), Self.event(3, imported: 51)]
+        try write(Self.outbox(of: frames, accepted: 3, settled: 1), to: Self.file)
+        let outcome = try await startHost(lacksOld: true, mayImport: true)
+        #expect(outcome.recorded == [50, 51] && outcome.got.count == 2)
         #expect(outcome.lost.isEmpty && outcome.left.isEmpty)
     }
 

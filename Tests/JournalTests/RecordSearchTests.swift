@@ -39,19 +39,43 @@ struct RecordSearchTests {
         for time in [0, 1, now] {
             // The events 1 to 10 have a record, the others have none.
             let newest = try core.lastRecorded(of: (1...13).map { Self.event($0, time: time) }, after: 0)
-            #expect(newest?.number == 10)
+            #expect(newest?.id.number == 10)
             let older = try core.lastRecorded(of: (1...3).map { Self.event($0, time: time) }, after: 0)
-            #expect(older?.number == 3)
-            #expect(try core.lastRecorded(of: [Self.event(2, time: time), Self.event(11)], after: 0)?.number == 2)
+            #expect(older?.id.number == 3)
+            #expect(try core.lastRecorded(of: [Self.event(2, time: time), Self.event(11)], after: 0)?.id.number == 2)
             #expect(try core.lastRecorded(of: [Self.event(11, time: time)], after: 0) == nil)
             #expect(try core.lastRecorded(of: [Self.event(3, incarnation: 8, time: time)], after: 0) == nil)
         }
         #expect(try core.lastRecorded(of: [], after: 0) == nil)
         // Event 3 has position 300.
-        #expect(try core.lastRecorded(of: [Self.event(3)], after: 299)?.number == 3)
+        #expect(try core.lastRecorded(of: [Self.event(3)], after: 299)?.id.number == 3)
         #expect(try core.lastRecorded(of: [Self.event(3)], after: 300) == nil)
         await journal.close()
         #expect(core.outboxDirectory == nil)
+    }
+
+    @Test("J21: the record of an imported event is found only by the worker and bookmark that its import had")
+    func imported() async throws {
+        let scratch = try ScratchJournal()
+        let journal = try scratch.open()
+        let core = journal.core
+        let now = UInt64.max
+        func imported(_ bookmark: String?, by worker: String = "a", time: UInt64 = 0) -> EventContext {
+            let id = EventID(origin: "berlin/host", incarnation: 6, number: 50)
+            let mark = bookmark.map { WorkerBookmark(EventBookmark($0), of: worker) }
+            return EventContext(id: id, nanosecondsSinceEpoch: time, bookmark: mark)
+        }
+        for context in [imported("1"), imported("2", by: "b"), imported(nil)] {
+            _ = try core.append([0xA0], name: "Counted", context: context, whenSettled: nil)
+        }
+        for time in [0, 1, now] {
+            // The newest event is looked for apart from the others.
+            #expect(try core.lastRecorded(of: [imported("1", time: time)], after: 0) != nil)
+            #expect(try core.lastRecorded(of: [imported("1"), imported("3", time: time)], after: 0) != nil)
+            #expect(try core.lastRecorded(of: [imported("2", time: time)], after: 0) == nil)
+            #expect(try core.lastRecorded(of: [imported("3", time: time)], after: 0) == nil)
+        }
+        await journal.close()
     }
 
     @Test("J21: a record that is not safe yet is waited for, as a host before this one may have left it")
@@ -79,7 +103,7 @@ struct RecordSearchTests {
         // The search asks for the synchronization, which begins and waits.
         while !storage.isSynchronizationHeld { await Task.yield() }
         baton.handOver()
-        #expect(try await search.value?.number == 1)
+        #expect(try await search.value?.id.number == 1)
         await journal.close()
     }
 
@@ -96,7 +120,7 @@ struct RecordSearchTests {
         #expect(throws: JournalError.self) { try core.lastRecorded(of: [Self.event(1)], after: 0) }
         #expect(throws: JournalError.self) { try core.lastRecorded(of: [Self.event(11)], after: 0) }
         // A later event has a record, or all is there that may have one.
-        #expect(try core.lastRecorded(of: [Self.event(1), Self.event(9), Self.event(11)], after: 0)?.number == 9)
+        #expect(try core.lastRecorded(of: [Self.event(1), Self.event(9), Self.event(11)], after: 0)?.id.number == 9)
         #expect(try core.lastRecorded(of: [Self.event(11)], after: 500) == nil)
         await again.close()
     }
@@ -111,7 +135,7 @@ struct RecordSearchTests {
         try scratch.overwrite(SegmentCatalog.fileName(of: 2), at: 20_000, with: [0xFF])
         #expect(throws: JournalError.self) { try core.lastRecorded(of: [Self.event(11)], after: 0) }
         #expect(throws: JournalError.self) { try core.lastRecorded(of: [Self.event(1), Self.event(11)], after: 0) }
-        #expect(try core.lastRecorded(of: [Self.event(2), Self.event(11)], after: 0)?.number == 2)
+        #expect(try core.lastRecorded(of: [Self.event(2), Self.event(11)], after: 0)?.id.number == 2)
         #expect(try core.lastRecorded(of: [Self.event(11)], after: 500) == nil)
         await journal.close()
     }

@@ -38,7 +38,7 @@ extension IdleRecorder {
 
     package var outboxDirectory: String? { nil }
 
-    package func lastRecorded(of events: [EventContext], after position: UInt64) throws -> EventID? { nil }
+    package func lastRecorded(of events: [EventContext], after position: UInt64) throws -> RecordIdentity? { nil }
 
     package var isOver: Bool { false }
 
