@@ -11,7 +11,8 @@ public struct WorkerLimits: Sendable, Hashable {
 
     /// How many bytes the outbox holds when `publish` begins to drop events; 64 MiB by default.
     ///
-    /// So a worker that takes no events cannot use up the memory of its supervisor.
+    /// So a worker that takes no events cannot use up the memory of its supervisor. As long as the outbox holds fewer
+    /// bytes than ``outbox``, it takes one more event of the policy `wait`, even if that one goes beyond this limit.
     public var outboxHardLimit: Int
 
     /// What becomes of events for which the outbox has no room, by event name; `*` stands for all names that are not

@@ -227,6 +227,7 @@ struct LinkConformanceTests {
     func notTaken(carrier: Carrier) throws {
         var limits = LinkLimits()
         limits.frameBytes = 100_000
+        limits.outboxBytes = 100_000
         limits.outboxHardBytes = 200_000
         let pair = try LinkPair(carrier, limits: limits, hostDispose: { _, _ in .pending })
         let source = LinkPair.workerSource
@@ -240,7 +241,7 @@ struct LinkConformanceTests {
         )
         #expect(
             pair.worker.put(2, from: source, payload: .init(repeating: 0, count: 97_952))
-                == .accepted(sequence: 2, isCrowded: false)
+                == .accepted(sequence: 2, isCrowded: true)
         )
         #expect(pair.worker.put(3, from: source, payload: .init(repeating: 0, count: 97_952)) == .full(limit: 200_000))
         pair.worker.flush(at: 0)

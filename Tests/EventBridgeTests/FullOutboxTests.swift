@@ -185,6 +185,29 @@ struct FullOutboxTests {
         await bridge.shutdown()
     }
 
+    @Test("C1: below the limit one more event always fits, however large, also where publish drops at that limit")
+    func oneMoreFits() async throws {
+        let (gate, handled) = (Collected<Void>(), Collected<Int>())
+        let limits = WorkerLimits(outbox: 64 << 10, outboxHardLimit: 64 << 10)
+        let bridge = try await BridgeHost.inMemory(
+            publisher,
+            workers: [Self.gated("slow", gate, handled, limits: limits)]
+        )
+        let filler = String(repeating: "x", count: 40_000)
+        try await publisher.send(CrateSent(number: 1, filler: filler))
+        try await publisher.send(CrateSent(number: 2, filler: filler))
+        let executor = TurnExecutor()
+        let third = Task(executorPreference: executor) { [publisher] in
+            try await publisher.send(CrateSent(number: 3, filler: filler))
+        }
+        await executor.untilAllSuspend()
+        #expect(depth(of: "slow", in: bridge) == 2)
+        gate.add(())
+        _ = try await third.value
+        #expect(await handled.wait { $0.count == 3 } == [1, 2, 3])
+        await bridge.shutdown()
+    }
+
     @Test("C12: a send that is cancelled is either accepted and handled once, or throws and never arrives")
     func cancelledSend() async throws {
         var random = SeededGenerator.announced()
@@ -447,6 +470,21 @@ struct FullOutboxTests {
 
     private func depth(of worker: String, in bridge: BridgeHost) -> Int {
         bridge.leftovers.first { $0.worker == worker }?.events ?? 0
+    }
+}
+
+/// Runs tasks one at a time, each until it suspends.
+private final class TurnExecutor: TaskExecutor {
+    private let queue = DispatchQueue(label: "turns")
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        queue.async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+    }
+
+    /// Returns when each task that has been started has run until it suspended.
+    func untilAllSuspend() async {
+        await withCheckedContinuation { continuation in queue.async { continuation.resume() } }
     }
 }
 

@@ -234,7 +234,9 @@ extension SendState {
         let limit: Int
         switch limits.overflow.policy(of: name) {
         case .wait:
-            if taking.contains(.accepted) { return nil }
+            // Below the limit where waiting begins one more event always fits, so that a publisher that has waited for
+            // room finds it, however large its event is.
+            if taking.contains(.accepted) || keptBytes + reservedBytes < limits.outboxBytes { return nil }
             limit = limits.outboxHardBytes
         case .fail: limit = limits.outboxBytes
         // These policies make room, or need none.
@@ -242,8 +244,8 @@ extension SendState {
         }
         let taken = keptBytes + reservedBytes
         if taken == 0 { return nil }
-        // With events of 256 bytes, the records of an outbox take a sixth of what the frames take. The records do not
-        // count below the limit where waiting begins, so that a publisher that has waited for room finds it.
+        // With events of 256 bytes, the records of an outbox take a sixth of what the frames take. The records count
+        // towards the hard limit, and not towards the limit where waiting begins.
         let books = keptBytes < limits.outboxBytes ? 0 : outbox.bookkeepingBytes + queue.bookkeepingBytes
         return taken + books + payload.count <= limit ? nil : .full(limit: limit)
     }

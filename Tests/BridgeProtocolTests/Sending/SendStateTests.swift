@@ -56,6 +56,39 @@ struct SendStateTests {
         }
     }
 
+    @Test(
+        "below the limit where waiting begins, one more event that waits for room fits, however large; beyond it none does",
+        arguments: [15, 16]
+    )
+    func oneMoreFits(count: UInt64) {
+        // Both limits are 16 small events.
+        for policies in [[:], Self.policies] {
+            let side = SendingSide(policies, windowEvents: nil, hardBytes: 16 * LinkLimits.minimumCharge)
+            for number in 1...count { side.put(number) }
+            let large = [UInt8](repeating: 0, count: 2_000)
+            let outcome = side.put(100, payload: large)
+            let isTaken = if case .accepted = outcome { true } else { false }
+            #expect(isTaken == (count == 15))
+            if !isTaken { #expect(outcome == .full(limit: side.hardBytes)) }
+            // The large event has used up the room that was left, so that no further event fits.
+            #expect(side.put(101) == .full(limit: side.hardBytes))
+            #expect(side.keptBytes < 16 * LinkLimits.minimumCharge + 2_100)
+        }
+    }
+
+    @Test("room that is kept counts below the limit, too: events of several publishers do not go beyond it together")
+    func oneMoreBesideReservations() {
+        let side = SendingSide(windowEvents: nil, hardBytes: 16 * LinkLimits.minimumCharge)
+        side.put(1)
+        // Each reservation is for a small event and the largest head, so two of them come up to the limit.
+        let kept = [side.reserve(), side.reserve()]
+        #expect(side.put(2, payload: [UInt8](repeating: 0, count: 2_000)) == .full(limit: side.hardBytes))
+        for (index, bytes) in kept.enumerated() {
+            let isTaken = if case .accepted = side.put(UInt64(3 + index), reserved: bytes) { true } else { false }
+            #expect(isTaken)
+        }
+    }
+
     @Test("gaps of many names between the events take up room, too")
     func manyGaps() throws {
         let side = SendingSide(["*": .dropNewest], windowEvents: 1)
