@@ -27,7 +27,7 @@ package struct JoinedLink: BitwiseCopyable {
     ///
     /// - Parameters:
     ///   - number: this process's number for the name.
-    ///   - ifThereIsRoom: whether no link takes the event if publishers have to wait for room at one of them.
+    ///   - ifFull: says whether no link takes the event if publishers have to wait for room at one of them.
     ///   - links: at most ``most``, each of another peer; the call changes their order.
     /// - Returns: Whether the links took the event.
     package static func send(
@@ -35,13 +35,13 @@ package struct JoinedLink: BitwiseCopyable {
         name: String,
         number: UInt64,
         payload: UnsafeRawBufferPointer,
-        ifThereIsRoom: Bool,
+        ifFull: FullOutboxAction,
         over links: UnsafeMutableBufferPointer<JoinedLink>
     ) -> Bool {
         sort(links)
         for joined in links { joined.link._withUnsafeGuaranteedRef { $0.lock.lock() } }
         let areReady = links.allSatisfy { joined in
-            joined.link._withUnsafeGuaranteedRef { $0.takes(payload, name: name, ifThereIsRoom: ifThereIsRoom) }
+            joined.link._withUnsafeGuaranteedRef { $0.takes(payload, name: name, ifFull: ifFull) }
         }
         guard areReady else {
             for joined in links { joined.link._withUnsafeGuaranteedRef { $0.lock.unlock() } }
@@ -91,11 +91,11 @@ extension Link {
     /// Whether an event would be taken at once; false also for an outbox in shared memory, which may have no room left.
     ///
     /// With the lock held.
-    fileprivate func takes(_ payload: UnsafeRawBufferPointer, name: String, ifThereIsRoom: Bool) -> Bool {
-        closed == nil && sharedHead == nil && (!ifThereIsRoom || hasRoomNow) && sending.takes(payload, name: name)
+    fileprivate func takes(_ payload: UnsafeRawBufferPointer, name: String, ifFull: FullOutboxAction) -> Bool {
+        closed == nil && sharedHead == nil && !mustWait(ifFull) && sending.takes(payload, name: name)
     }
 
-    /// Takes an event for which ``takes(_:name:ifThereIsRoom:)`` was true; returns which thread writes it.
+    /// Takes an event for which ``takes(_:name:ifFull:)`` was true; returns which thread writes it.
     ///
     /// With the lock held.
     fileprivate func takeJoined(

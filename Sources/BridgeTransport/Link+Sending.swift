@@ -65,22 +65,22 @@ extension Link {
     ///
     /// - Parameters:
     ///   - number: this process's number for the name.
-    ///   - ifThereIsRoom: whether the event is taken only if it need not wait for room.
+    ///   - ifFull: says whether the event is taken only if it need not wait for room.
     package func send(
         _ context: BorrowedContext,
         name: String,
         number: UInt64,
         payload: UnsafeRawBufferPointer,
-        ifThereIsRoom: Bool
+        ifFull: FullOutboxAction
     ) -> Enqueued {
         lock.lock()
-        if ifThereIsRoom, !ending.hasEnded, !hasRoomNow {
-            lock.unlock()
-            return .crowded
-        }
         if let closed {
             lock.unlock()
             return closed
+        }
+        if mustWait(ifFull) {
+            lock.unlock()
+            return .crowded
         }
         let outcome = sending.take(context, name: name, number: number, payload: payload)
         guard case .accepted(let sequence, _) = outcome else {
@@ -121,7 +121,7 @@ extension Link {
     /// - Parameters:
     ///   - number: this process's number for the name.
     ///   - room: the room that was reserved for the event; it stays reserved if the event is not taken.
-    ///   - ifThereIsRoom: whether the event is taken only if it need not wait for room.
+    ///   - ifFull: says whether the event is taken only if it need not wait for room.
     ///   - isOwed: whether a journal has to hear what becomes of the event here.
     package func hold(
         _ context: BorrowedContext,
@@ -129,13 +129,13 @@ extension Link {
         number: UInt64,
         in room: Reservation? = nil,
         payload: UnsafeRawBufferPointer,
-        ifThereIsRoom: Bool = false,
+        ifFull: FullOutboxAction = .fail,
         isOwed: Bool
     ) -> Enqueued {
         lock.lock()
         defer { lock.unlock() }
-        if ifThereIsRoom, !ending.hasEnded, !hasRoomNow { return .crowded }
         if let closed { return closed }
+        if mustWait(ifFull) { return .crowded }
         let reserved = room?.bytes ?? 0
         var taking = SendState.Taking.held
         if reserved > 0 { taking.insert(.withRoom) }
@@ -158,7 +158,7 @@ extension Link {
     ) -> Enqueued {
         lock.withLock {
             if let closed { return closed }
-            guard sending.keptBytes < limits.outboxBytes, !isBackedUp else { return .crowded }
+            guard hasRoomInTurn else { return .crowded }
             let outcome = sending.takeReplayed(context, name: name, number: number, payload: payload)
             if trace != nil { traceSteps() }
             return outcome
@@ -336,12 +336,24 @@ extension Link {
 
     /// Reserves room for an event, so that no other event takes that room.
     ///
-    /// - Parameter ifThereIsRoom: whether room is reserved only if the event need not wait for it.
-    package func reserve(for payload: UnsafeRawBufferPointer, name: String, ifThereIsRoom: Bool) -> Reserving {
+    /// - Parameters:
+    ///   - ifFull: says whether room is reserved only if the event need not wait for it.
+    ///   - isOneOfSeveral: whether the event goes to other outboxes, too. All of them may never be below their limits
+    ///     at the same moment, so a caller that has had its turn at each takes room up to the hard limit.
+    package func reserve(
+        for payload: UnsafeRawBufferPointer,
+        name: String,
+        ifFull: FullOutboxAction,
+        isOneOfSeveral: Bool = false
+    ) -> Reserving {
         lock.withLock {
             if let closed { return .refused(closed) }
-            if ifThereIsRoom, !hasRoomNow, waits(name) { return .refused(.crowded) }
-            if let problem = sending.problem(with: payload, name: name) { return .refused(problem) }
+            let isInTurn = if case .turn = ifFull { isOneOfSeveral } else { false }
+            if !isInTurn, mustWait(ifFull), waits(name) { return .refused(.crowded) }
+            if let problem = sending.problem(with: payload, name: name) {
+                if isInTurn, case .full = problem, mustWait(ifFull), waits(name) { return .refused(.crowded) }
+                return .refused(problem)
+            }
             return .reserved(Reservation(sending.reserve(for: payload), at: self))
         }
     }

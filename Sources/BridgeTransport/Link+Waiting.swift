@@ -22,7 +22,25 @@ extension Link {
     /// Whether there is room: the outbox is below its limit, no other publisher waits, and the peer has no backlog.
     ///
     /// With the lock held.
-    var hasRoomNow: Bool { sending.keptBytes < limits.outboxBytes && !waiters.areSendersWaiting && !isBackedUp }
+    var hasRoomNow: Bool { !waiters.areSendersWaiting && hasRoomInTurn }
+
+    /// Whether there is room for a publisher whose turn has come.
+    ///
+    /// With the lock held.
+    var hasRoomInTurn: Bool { sending.keptBytes < limits.outboxBytes && !isBackedUp }
+
+    /// Whether a publisher has to wait, for room or for its turn.
+    ///
+    /// The caller has found that the link takes events: on a closed link it would be useless to wait.
+    ///
+    /// With the lock held.
+    func mustWait(_ ifFull: FullOutboxAction) -> Bool {
+        switch ifFull {
+        case .drop, .fail: false
+        case .wait: !ending.hasEnded && !hasRoomNow
+        case .turn: !ending.hasEnded && !hasRoomInTurn
+        }
+    }
 
     /// How many bytes the outbox holds, as counted against the limit, and how many unsettled events.
     ///
@@ -70,7 +88,8 @@ extension Link {
     /// Returns when it is the caller's turn and there is room, or waiting is useless; throws if the task is cancelled.
     ///
     /// Turns are given in the order of waiting, so that a caller that has waited takes the room before a caller that
-    /// comes just then.
+    /// comes just then. Several callers may have their turn at once: then each says so with ``FullOutboxAction/turn``,
+    /// and waits again if the others have filled the room.
     ///
     /// - Parameter isWaiting: called if there is no room, once the caller waits; by then room may have come.
     package func waitForRoom(_ isWaiting: () -> Void = {}) async throws {

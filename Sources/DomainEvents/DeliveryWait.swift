@@ -42,7 +42,8 @@ package final class DeliveryWait<Value: Sendable>: @unchecked Sendable {
     /// The number of the failure that is the outcome; nil if the event's ledger does not hold the outcome.
     var claimed: Int? { lock.withLock { claim } }
 
-    /// Called before the event is put into outboxes and strands; the wait does not end until ``hasLeft()``.
+    /// Called before the event is put into outboxes and strands; the wait does not end until ``hasLeft()`` or
+    /// ``awaitsRoom()``.
     ///
     /// - Throws: `CancellationError` if the wait has ended; then the event does not leave.
     package func beginLeaving() throws {
@@ -51,6 +52,9 @@ package final class DeliveryWait<Value: Sendable>: @unchecked Sendable {
             (departure, isLeaving) = (.underWay, true)
         }
     }
+
+    /// Called after ``beginLeaving()`` if the event has not left, because it has to wait for room first.
+    func awaitsRoom() { resume { (departure, isLeaving) = (.ahead, false) } }
 
     /// Notes the journals to which the event is about to go, if the caller waits until the event is safe.
     func willPublish(to destinations: Destinations) {
@@ -120,13 +124,17 @@ package final class DeliveryWait<Value: Sendable>: @unchecked Sendable {
     }
 
     /// Calls `start`, which publishes the event, on this thread; ``value(by:)`` then returns the outcome.
-    func begin(_ start: () throws -> Void) {
+    ///
+    /// - Parameter start: returns false if the event has to wait for room first.
+    /// - Returns: False if `start` does; then the wait has not begun.
+    func begin(_ start: () throws -> Bool) -> Bool {
         do {
-            try start()
+            guard try start() else { return false }
         } catch {
             finish(.failure(error))
         }
         hasLeft()
+        return true
     }
 
     /// Returns the outcome of an event that has left or is about to leave.

@@ -103,6 +103,8 @@ extension EventChannel {
 
     /// Puts the event into every outbox that wants it.
     ///
+    /// With several forwarders no caller is asked to wait: one of them may have the event when another has no room.
+    ///
     /// - Returns: The first outcome other than `taken`; `taken` if there is no other outcome.
     private func forward(
         _ event: E,
@@ -112,6 +114,8 @@ extension EventChannel {
         receipts: ReceiptLedger?,
         held: inout HeldEvents?
     ) -> Forwarded {
+        var ifFull = ifFull
+        if forwarders.count > 1, ifFull != .drop { ifFull = .fail }
         var outcome = Forwarded.taken
         for forwarder in forwarders {
             let next = context.withBorrowed {
@@ -223,29 +227,33 @@ extension EventChannel {
     /// Delivers an event of this process, in this process and in others, for a caller that waits for the outcome.
     ///
     /// - Parameters:
+    ///   - ifFull: not `drop`.
     ///   - receipts: learns which other processes get the event.
     ///   - hasLeft: called before inline handlers run, with these handlers, when the event has left or goes nowhere.
-    /// - Returns: What became of the event in this process; `pending` if the tracker will report that.
+    /// - Returns: What became of the event in this process; `pending` if the tracker will report that. Nil if no
+    ///   subscriber has got the event, because the caller has to wait for room.
     func deliver(
         _ event: E,
         context: EventContext,
         to destinations: Destinations,
+        ifFull: FullOutboxAction,
         receipts: ReceiptLedger,
         hasLeft: (_ inline: [AnySubscriber]) -> Void,
         tracker make: (_ trackers: Int, _ handlers: Int, _ sites: [SubscriptionSite]) -> HandlingTracker
-    ) throws(DeliveryError) -> IncomingOutcome {
+    ) throws(DeliveryError) -> IncomingOutcome? {
         let handlers = destinations.count { $0.inlineCount + $0.deferred.count }
         let forwarders = destinations.forwarders
         var outcome = Forwarded.taken
         var tracker: HandlingTracker?
         let isForAll = handOut(event, context: context, to: destinations, isHeld: forwarders.count > 1) { held in
-            outcome = forward(event, context: context, to: forwarders, ifFull: .fail, receipts: receipts, held: &held)
+            outcome = forward(event, context: context, to: forwarders, ifFull: ifFull, receipts: receipts, held: &held)
             return outcome.isTaken
         } tracker: {
             let made = make(destinations.partsOfDelivery, handlers, destinations.strandSites)
             tracker = made
             return made
         }
+        if case .awaitsRoom = outcome { return nil }
         hasLeft(isForAll && destinations.hasInline ? destinations.all.flatMap { $0.subscribers.inline } : [])
         if case .failed(let failure) = outcome { throw failure.identified(by: context.id) }
         guard isForAll, handlers > 0 else { return .unwanted }

@@ -79,8 +79,12 @@ package enum FullOutboxAction: Sendable {
     /// Outboxes take the event up to the hard limit. If room cannot be kept in each of them, no subscriber here and no
     /// peer of the forwarder gets the event, and the caller gets the error.
     case fail
-    /// If some outbox has no room, no subscriber gets the event: the caller waits for room first.
+    /// If some outbox has no room, or other callers wait for that room, no subscriber gets the event: the caller waits
+    /// for room first.
     case wait
+    /// Like `wait`, for a caller that has waited for its turn: it does not matter whether other callers wait.
+    /// Several outboxes take the event up to the hard limit, as they may never all be below their limits at once.
+    case turn
 }
 
 /// What became of an event for other processes.

@@ -60,28 +60,40 @@ extension EventPublisher {
         to channel: EventChannel<E>,
         as context: @autoclosure () -> EventContext
     ) async throws -> EventID {
-        // The event gets its context after the wait, because the context says when the event was published.
-        var reserved = try await reserveRoom(for: event, in: channel) { context().id }
-        defer { for room in reserved { room.giveBack() } }
-        let context = context()
-        guard let subscribers = channel.currentSubscribers() else {
-            // The bridge may have shut down while the caller waited for room.
-            try refuseAfterShutdown(channel.name, context)
+        while true {
+            // The event gets its context after the wait, because the context says when the event was published.
+            var reserved = try await reserveRoom(for: event, in: channel) { context().id }
+            defer { for room in reserved { room.giveBack() } }
+            let context = context()
+            guard let subscribers = channel.currentSubscribers() else {
+                // The bridge may have shut down while the caller waited for room.
+                try refuseAfterShutdown(channel.name, context)
+                return context.id
+            }
+            let destinations = channel.destinations(
+                from: Destination(channel: channel, subscribers: subscribers, publisher: self)
+            )
+            switch channel.publish(event, context: context, to: destinations, ifFull: Self.actionInTurn) {
+            case .taken: break
+            case .failed(let failure): throw failure.identified(by: context.id)
+            // Many callers may have got their turn at once, and others have filled the room.
+            case .awaitsRoom: continue
+            }
+            if subscribers.isSafeLater {
+                // Other events may use these places while this call waits for the journal.
+                for room in reserved { room.giveBack() }
+                reserved = []
+                // A handler may have closed such a journal by now; `destinations` still has it.
+                try await LaterRecorders(of: destinations).untilSafe()
+            }
             return context.id
         }
-        let destinations = channel.destinations(
-            from: Destination(channel: channel, subscribers: subscribers, publisher: self)
-        )
-        let outcome = channel.publish(event, context: context, to: destinations, ifFull: .fail)
-        if case .failed(let failure) = outcome { throw failure.identified(by: context.id) }
-        if subscribers.isSafeLater {
-            // Other events may use these places while this call waits for the journal.
-            for room in reserved { room.giveBack() }
-            reserved = []
-            // A handler may have closed such a journal by now; `destinations` still has it.
-            try await LaterRecorders(of: destinations).untilSafe()
-        }
-        return context.id
+    }
+
+    /// What becomes of an event for which the caller has waited, if other events have filled the room since.
+    private static var actionInTurn: FullOutboxAction {
+        // A handler has not waited, and never waits for room.
+        EventContext.isInHandler ? .fail : .turn
     }
 
     /// Publishes an event without a suspension if the caller need not wait for room, which is the common case.
@@ -185,9 +197,9 @@ extension EventPublisher {
 
     /// - Returns: The rooms that keep a place for an event until the caller gives the place back; nil if the caller may
     ///   have to wait for room.
-    func reserveRoomAtOnce(at destinations: Destinations) -> [Room]? {
+    func reserveRoomAtOnce(at destinations: Destinations, isInHandler: Bool) -> [Room]? {
         // A handler never waits for room, as in `reserveRoom`.
-        if EventContext.isInHandler { return [] }
+        if isInHandler { return [] }
         for forwarder in destinations.forwarders where !forwarder.hasRoom { return nil }
         if destinations.strandsOnlyRecord { return [] }
         let rooms = destinations.roomsInOrder
@@ -265,10 +277,23 @@ extension EventPublisher {
             return try await wait.value(by: deadline)
         }
         return try await wait.value(by: deadline) { [self] in
-            let reserved = try await reserveRoom(for: event, in: channel) { context.id }
-            defer { for room in reserved { room.giveBack() } }
-            let destinations = destinations(of: channel)
-            try handOut(event, context: context, in: channel, to: destinations, ledger, unfinished, wait)
+            var isOver = false
+            while !isOver {
+                let reserved = try await reserveRoom(for: event, in: channel) { context.id }
+                defer { for room in reserved { room.giveBack() } }
+                let destinations = destinations(of: channel)
+                let ifFull = Self.actionInTurn
+                isOver = try handOut(
+                    event,
+                    context: context,
+                    in: channel,
+                    to: destinations,
+                    ifFull,
+                    ledger,
+                    unfinished,
+                    wait
+                )
+            }
         }
     }
 

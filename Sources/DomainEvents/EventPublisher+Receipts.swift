@@ -55,37 +55,51 @@ extension EventPublisher {
         _ wait: DeliveryWait<Value>
     ) -> Bool {
         let destinations = destinations(of: channel)
+        let isInHandler = EventContext.isInHandler
         var reserved: [Room] = []
         if let destinations {
-            guard !destinations.hasInline, let rooms = reserveRoomAtOnce(at: destinations) else { return false }
+            guard !destinations.hasInline,
+                let rooms = reserveRoomAtOnce(at: destinations, isInHandler: isInHandler)
+            else { return false }
             reserved = rooms
         }
-        wait.begin { try handOut(event, context: context, in: channel, to: destinations, ledger, unfinished, wait) }
+        let ifFull: FullOutboxAction = isInHandler ? .fail : .wait
+        let isOver = wait.begin {
+            try handOut(event, context: context, in: channel, to: destinations, ifFull, ledger, unfinished, wait)
+        }
         for room in reserved { room.giveBack() }
-        return true
+        return isOver
     }
 
-    /// Publishes an awaited event, for which there is room.
+    /// Publishes an awaited event, for which there was room.
     ///
-    /// - Parameter destinations: nil if nothing gets the event.
+    /// - Parameters:
+    ///   - destinations: nil if nothing gets the event.
+    ///   - ifFull: not `drop`.
+    /// - Returns: False if the event was not published, because other events have filled the room since.
     func handOut<E: DomainEvent, Value: Sendable>(
         _ event: E,
         context: EventContext,
         in channel: EventChannel<E>,
         to destinations: Destinations?,
+        _ ifFull: FullOutboxAction,
         _ ledger: ReceiptLedger,
         _ unfinished: UnfinishedHandlers,
         _ wait: DeliveryWait<Value>
-    ) throws {
+    ) throws -> Bool {
         try wait.beginLeaving()
         // Keeps the ledger incomplete until the event has been handed out everywhere.
         ledger.expect(ledger.own)
-        guard let destinations else { return ledger.handledHere(by: 0) }
+        guard let destinations else {
+            ledger.handledHere(by: 0)
+            return true
+        }
         wait.willPublish(to: destinations)
         let outcome = try channel.deliver(
             event,
             context: context,
             to: destinations,
+            ifFull: ifFull,
             receipts: ledger,
             hasLeft: { inline in
                 if !inline.isEmpty {
@@ -100,6 +114,10 @@ extension EventPublisher {
                 return tracker
             }
         )
+        guard let outcome else {
+            wait.awaitsRoom()
+            return false
+        }
         if destinations.hasInline { unfinished.set(inline: []) }
         switch outcome {
         case .handled(let handlers): ledger.handledHere(by: handlers)
@@ -109,6 +127,7 @@ extension EventPublisher {
             ledger.handledHere(by: 0)
         case .pending: break
         }
+        return true
     }
 
     /// Makes the ledger of an event for a caller that waits for all receipts: the caller gets the first failure, or the

@@ -163,7 +163,7 @@ extension Peer {
     /// Why the peer does not take an event of this name and payload, however much room there is; nil if it takes it.
     fileprivate func refusal(of name: String, _ payload: UnsafeRawBufferPointer) -> String? {
         do throws(DeliveryError) {
-            if case .reserved(let room) = try reserve(for: payload, name: name, ifThereIsRoom: false) { room.cancel() }
+            if case .reserved(let room) = try reserve(for: payload, name: name, ifFull: .fail) { room.cancel() }
             return nil
         } catch {
             // Room comes again, but a payload becomes no smaller.

@@ -14,7 +14,8 @@ extension Peer {
         while !hasRoom(for: name) {
             let link = self.link
             try await link.waitForRoom { waitBegan(for: name, on: link) }
-            // The caller's turn has come, though other events may have filled the room since.
+            // The caller's turn has come. If other events have filled the room since, the outbox does not take the
+            // event, and the caller waits again.
             if !link.hasEnded { break }
             renew(after: link)
         }

@@ -52,12 +52,13 @@ extension Peer {
 
     /// Keeps room for an event in the outbox.
     ///
-    /// - Returns: The room; or a refusal if events of this name go to other peers now, or if `ifThereIsRoom` is set and
+    /// - Returns: The room; or a refusal if events of this name go to other peers now, or if `ifFull` says so and
     ///   waiting has begun.
     func reserve(
         for payload: UnsafeRawBufferPointer,
         name: String,
-        ifThereIsRoom: Bool
+        ifFull: FullOutboxAction,
+        isOneOfSeveral: Bool = false
     ) throws(DeliveryError) -> Link.Reserving {
         while true {
             let link: Link
@@ -66,7 +67,7 @@ extension Peer {
             case .left: return .refused(.left)
             case .closed(let reason): throw unavailable(name, reason)
             }
-            let kept = link.reserve(for: payload, name: name, ifThereIsRoom: ifThereIsRoom)
+            let kept = link.reserve(for: payload, name: name, ifFull: ifFull, isOneOfSeveral: isOneOfSeveral)
             switch kept {
             case .reserved, .refused(.crowded): return kept
             case .refused(.ended) where isRenewed: renew(after: link)
@@ -215,7 +216,7 @@ extension Peer {
     ///
     /// An event that is not taken counts as never offered.
     ///
-    /// - Parameter ifFull: with `wait` the outbox refuses the event once waiting has begun.
+    /// - Parameter ifFull: with `wait` and `turn` the outbox refuses the event once waiting has begun.
     /// - Returns: The outcome; nil if the peer is leaving, and events of this name go to other peers now. With `drop`
     ///   nil means that the event was not taken: the method for several peers reports such a loss.
     func send(
@@ -234,7 +235,7 @@ extension Peer {
                     name: name.name,
                     number: name.number,
                     payload: payload,
-                    ifThereIsRoom: ifFull == .wait
+                    ifFull: ifFull
                 )
                 if isRenewed, case .ended = outcome {
                     renew(after: link)
@@ -274,7 +275,7 @@ extension Peer {
                 name: name.name,
                 number: name.number,
                 payload: payload,
-                ifThereIsRoom: ifFull == .wait,
+                ifFull: ifFull,
                 isOwed: isOwed
             )
             switch outcome {

@@ -30,7 +30,7 @@ extension Topic {
     /// Puts an event into the outboxes of all peers that want it; if one of them keeps no room for it, none gets it.
     ///
     /// - Parameters:
-    ///   - ifThereIsRoom: whether no peer gets the event if waiting has begun at one of them.
+    ///   - ifFull: not `drop`; with `wait` and `turn` no peer gets the event if waiting has begun at one of them.
     ///   - held: as in ``EventForwarder``.
     /// - Returns: `taken`; or why no peer has got the event. If a publisher waits for receipts, the failure may instead
     ///   say why one peer did not take the event, which others may have got.
@@ -40,13 +40,13 @@ extension Topic {
         receipts: ReceiptLedger?,
         to targets: [Peer],
         attached: [Peer],
-        ifThereIsRoom: Bool = false,
+        ifFull: FullOutboxAction = .fail,
         held: inout HeldEvents?,
         by router: EventRouter
     ) -> Forwarded {
         if receipts == nil, held == nil, let alone = Fanout.sole(among: targets, attached) {
             let sent = context.withBorrowed {
-                alone.send($0, name: self, payload: payload, ifFull: ifThereIsRoom ? .wait : .fail)
+                alone.send($0, name: self, payload: payload, ifFull: ifFull)
             }
             if let sent { return sent }
             return sendToThoseWhoStay(
@@ -54,7 +54,7 @@ extension Topic {
                 context,
                 receipts,
                 attached: attached,
-                ifThereIsRoom: ifThereIsRoom,
+                ifFull: ifFull,
                 held: &held,
                 by: router
             )
@@ -70,7 +70,7 @@ extension Topic {
         )
         let kept: Reserved
         do throws(DeliveryError) {
-            kept = try reserve(for: payload, at: targets, ifThereIsRoom: ifThereIsRoom, in: &departure)
+            kept = try reserve(for: payload, at: targets, ifFull: ifFull, in: &departure)
         } catch {
             return .failed(error)
         }
@@ -83,7 +83,7 @@ extension Topic {
                 context,
                 receipts,
                 attached: attached,
-                ifThereIsRoom: ifThereIsRoom,
+                ifFull: ifFull,
                 held: &held,
                 by: router
             )
@@ -112,7 +112,7 @@ extension Topic {
         _ context: EventContext,
         _ receipts: ReceiptLedger?,
         attached: [Peer],
-        ifThereIsRoom: Bool,
+        ifFull: FullOutboxAction,
         held: inout HeldEvents?,
         by router: EventRouter
     ) -> Forwarded {
@@ -122,7 +122,7 @@ extension Topic {
             receipts: receipts,
             to: fanout.targets(of: payload, except: nil).filter { !$0.hasLeft(name) },
             attached: attached,
-            ifThereIsRoom: ifThereIsRoom,
+            ifFull: ifFull,
             held: &held,
             by: router
         )
@@ -131,7 +131,7 @@ extension Topic {
     /// The outcome of reserving room for an event.
     private enum Reserved {
         case everywhere
-        /// No room was kept: `ifThereIsRoom` is set, and waiting has begun at one target.
+        /// No room was kept: waiting has begun at one target, and the caller can wait.
         case awaitsRoom
         /// No room was kept: events of this name no longer go to one of the targets.
         case targetLeft
@@ -141,12 +141,13 @@ extension Topic {
     private func reserve(
         for payload: UnsafeRawBufferPointer,
         at targets: [Peer],
-        ifThereIsRoom: Bool,
+        ifFull: FullOutboxAction,
         in departure: inout Departure
     ) throws(DeliveryError) -> Reserved {
         defer { if departure.count < targets.count { departure.cancel() } }
+        let areSeveral = targets.count > 1
         for target in targets {
-            switch try target.reserve(for: payload, name: name, ifThereIsRoom: ifThereIsRoom) {
+            switch try target.reserve(for: payload, name: name, ifFull: ifFull, isOneOfSeveral: areSeveral) {
             case .reserved(let room): departure.add(room)
             case .refused(.left): return .targetLeft
             case .refused: return .awaitsRoom

@@ -63,7 +63,7 @@ final class TopicForwarder: EventForwarder {
                             name: topic.name,
                             number: topic.number,
                             payload: payload,
-                            ifThereIsRoom: ifFull == .wait
+                            ifFull: ifFull
                         )
                     }
                     return sole.forwarded(outcome, topic.name, ifFull)
@@ -131,7 +131,7 @@ final class TopicForwarder: EventForwarder {
                 name: topic.name,
                 number: topic.number,
                 payload: payload,
-                ifThereIsRoom: ifFull == .wait,
+                ifFull: ifFull,
                 over: links
             )
         }
@@ -153,14 +153,14 @@ final class TopicForwarder: EventForwarder {
             tap(PassingEvent(name: topic.name, context: context, payload: payload, sender: nil))
         }
         switch ifFull {
-        case .wait, .fail:
+        case .wait, .turn, .fail:
             return topic.sendToAll(
                 payload,
                 context: context,
                 receipts: receipts,
                 to: targets,
                 attached: attached,
-                ifThereIsRoom: ifFull == .wait,
+                ifFull: ifFull,
                 held: &held,
                 by: router
             )

@@ -165,6 +165,8 @@ private final class Carrier: EventForwarder {
     let failure = Holder<DeliveryError>()
     let room = Flag()
     let waits = Counter()
+    /// How many callers find that others have filled the room, though their turn has come.
+    let lostTurns = Counter()
 
     init(_ name: String = "carrier", log: Collected<String> = Collected()) {
         self.name = name
@@ -179,6 +181,10 @@ private final class Carrier: EventForwarder {
         held: inout HeldEvents?
     ) -> Forwarded {
         if ifFull == .wait, !room.isSet { return .awaitsRoom }
+        if ifFull == .turn, lostTurns.count > 0 {
+            lostTurns.add(-1)
+            return .awaitsRoom
+        }
         log.add("\(name) \(event) \(ifFull == .drop)")
         held?.append(Kept(name: name, log: log))
         return failure.current.map { .failed($0) } ?? .taken
@@ -357,6 +363,51 @@ struct ForwarderTests {
         #expect(handled.all == [1, 2])
         #expect(carrier.log.all.last == "carrier Ping(number: 3) false")
         subscription.cancel()
+    }
+
+    @Test func sendDeliverAndRequestWaitAgainIfOthersHaveFilledTheRoomInTheirTurn() async throws {
+        let carrier = Carrier()
+        publisher.setForwarding(of: "Ping", by: carrier, to: carrier)
+        let subscription = publisher.subscribe(to: Ping.self) { [publisher] in publisher.publish(Pong($0.number)) }
+        carrier.lostTurns.add(2)
+        try await publisher.send(Ping(1))
+        #expect(carrier.waits.count == 3)
+        carrier.lostTurns.add(2)
+        #expect(try await publisher.deliver(Ping(2), within: .seconds(240)).handlers.values.reduce(0, +) == 1)
+        #expect(carrier.waits.count == 6)
+        carrier.lostTurns.add(2)
+        #expect(try await publisher.request(Ping(3), awaiting: Pong.self, within: .seconds(240)).number == 3)
+        #expect(carrier.waits.count == 9)
+        #expect(carrier.log.all == (1...3).map { "carrier Ping(number: \($0)) false" })
+        subscription.cancel()
+    }
+
+    @Test func theTimeOfADeliverEndsItsFurtherWaits() async throws {
+        let (carrier, clock) = (Carrier(), HandClock())
+        publisher.setForwarding(of: "Ping", by: carrier, to: carrier)
+        carrier.lostTurns.add(.max / 2)
+        let delivery = Task { [publisher] in
+            try await publisher.deliver(Ping(1), within: .seconds(1), clock: clock)
+        }
+        await clock.asleep.wait(for: 1)
+        while carrier.waits.count < 3 { await Task.yield() }
+        clock.advance(by: .seconds(1))
+        let error = await #expect(throws: DeliveryError.self) { try await delivery.value }
+        #expect(error?.code == .timedOut)
+        // Nothing takes the event any more, though there is room.
+        carrier.lostTurns.add(-carrier.lostTurns.count)
+        try await publisher.send(Ping(2))
+        #expect(carrier.log.all == ["carrier Ping(number: 2) false"])
+    }
+
+    @Test func withTwoForwardersNoneIsAskedToLetTheCallerWait() async throws {
+        let (carrier, other) = (Carrier("first"), Carrier("second"))
+        for carrier in [carrier, other] { publisher.setForwarding(of: "Ping", by: carrier, to: carrier) }
+        for carrier in [carrier, other] { carrier.lostTurns.add() }
+        try await publisher.send(Ping(1))
+        for carrier in [carrier, other] {
+            #expect(carrier.log.all.first == "\(carrier.name) Ping(number: 1) false" && carrier.waits.count == 1)
+        }
     }
 
     @Test func sendDoesNotWaitInsideAHandlerAndNotPublishWhenCancelled() async throws {

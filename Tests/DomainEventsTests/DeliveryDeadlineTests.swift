@@ -78,7 +78,7 @@ struct DeliveryDeadlineTests {
             let deadline = DeliveryDeadline(after: .milliseconds(1), by: ContinuousClock()) {
                 wait.finish(.failure(TimeIsOver()))
             }
-            wait.begin {}
+            #expect(wait.begin { true })
             let settling = Task.detached {
                 try? await Task.sleep(for: .milliseconds(1))
                 wait.finish(.success(1))
@@ -102,7 +102,11 @@ struct DeliveryDeadlineTests {
             let deadline = DeliveryDeadline(after: limit, by: ContinuousClock()) {
                 wait.finish(.failure(TimeIsOver()))
             }
-            wait.begin { if isThere { wait.finish(.success(1)) } }
+            let hasBegun = wait.begin {
+                if isThere { wait.finish(.success(1)) }
+                return true
+            }
+            #expect(hasBegun)
             if isThere {
                 let value = try await wait.value(by: deadline)
                 #expect(value == 1)

@@ -185,6 +185,60 @@ struct FullOutboxTests {
         await bridge.shutdown()
     }
 
+    @Test(
+        "C1: of many that wait to send large events, all are woken at once, each sends in its turn, and none is refused"
+    )
+    func manyWait() async throws {
+        let (gate, handled) = (Collected<Void>(), Collected<Int>())
+        let limits = WorkerLimits(outbox: 32 << 10, outboxHardLimit: 128 << 10)
+        let bridge = try await BridgeHost.inMemory(
+            publisher,
+            workers: [Self.gated("slow", gate, handled, limits: limits)]
+        )
+        let filler = String(repeating: "x", count: 60_000)
+        let executor = TurnExecutor()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for number in 0..<8 {
+                group.addTask(executorPreference: executor) { [publisher] in
+                    try await publisher.send(CrateSent(number: number, filler: filler))
+                }
+            }
+            // The first event is beyond the limit, so seven tasks wait.
+            await executor.untilAllSuspend()
+            #expect(depth(of: "slow", in: bridge) == 1)
+            gate.add(())
+            try await group.waitForAll()
+        }
+        #expect(await handled.wait { $0.count == 8 }.sorted() == Array(0..<8))
+        await bridge.shutdown()
+    }
+
+    @Test("C1: of many deliveries of large events that wait for room, none is refused")
+    func manyDeliveriesWait() async throws {
+        let (gate, handled, begun) = (Collected<Void>(), Collected<Int>(), Collected<Void>())
+        let limits = WorkerLimits(outbox: 32 << 10, outboxHardLimit: 128 << 10)
+        let bridge = try await BridgeHost.inMemory(
+            publisher,
+            workers: [Self.gated("slow", gate, handled, limits: limits)]
+        )
+        let filler = String(repeating: "x", count: 60_000)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for number in 0..<8 {
+                group.addTask { [publisher] in
+                    begun.add(())
+                    try await publisher.deliver(CrateSent(number: number, filler: filler), within: .seconds(240))
+                }
+            }
+            await begun.wait { $0.count == 8 }
+            // Most deliveries wait by then; one that does not finds room, or waits later.
+            for _ in 0..<1_000 { await Task.yield() }
+            gate.add(())
+            try await group.waitForAll()
+        }
+        #expect(handled.all.sorted() == Array(0..<8))
+        await bridge.shutdown()
+    }
+
     @Test("C1: below the limit one more event always fits, however large, also where publish drops at that limit")
     func oneMoreFits() async throws {
         let (gate, handled) = (Collected<Void>(), Collected<Int>())

@@ -101,6 +101,38 @@ struct JoinedSendTests {
         #expect(waiting(peers) == [2, 2])
     }
 
+    @Test("does not wait for others that wait if its publisher's turn has come, but it does for room", arguments: 1...2)
+    func turn(count: Int) throws {
+        var limits = LinkLimits()
+        limits.outboxBytes = 2 * LinkLimits.minimumCharge
+        // Room for a third event and for the records.
+        limits.outboxHardBytes = 3 * LinkLimits.minimumCharge - 64
+        let peers = peers(count) { _ in limits }
+        for peer in peers { peer.link.lock.withLock { peer.link.waiters.waitForRoom(1) {} } }
+        guard case .awaitsRoom = try send(ifFull: .wait) else {
+            Issue.record("it did not wait for its turn")
+            return
+        }
+        // Several outboxes take events up to the hard limit: they may never all be below their limits at once.
+        let most: UInt64 = count == 1 ? 2 : 3
+        for sent in 1...most {
+            #expect(try send(ifFull: .turn).isTaken)
+            #expect(waiting(peers).allSatisfy { $0 == sent })
+        }
+        guard case .awaitsRoom = try send(ifFull: .turn) else {
+            Issue.record("it did not wait for room")
+            return
+        }
+        #expect(waiting(peers).allSatisfy { $0 == most })
+        // Where nothing is taken any more, the caller is told, though there is no room.
+        for peer in peers { peer.close(because: "it was given up", isGivenUp: true) }
+        guard case .failed(let failure) = try send(ifFull: .turn) else {
+            Issue.record("it was taken, or waited")
+            return
+        }
+        #expect(failure.code == .workerUnavailable)
+    }
+
     @Test("takes the general way if one of them has a policy, or has left")
     func general() throws {
         var limits = LinkLimits()
@@ -168,7 +200,7 @@ struct JoinedSendTests {
                             name: Self.name,
                             number: 0,
                             payload: payload,
-                            ifThereIsRoom: true,
+                            ifFull: .wait,
                             over: joined
                         )
                     }

@@ -101,7 +101,8 @@ package struct LinkWaiters: ~Copyable, Sendable {
     ///
     /// It takes all callers that waited for what has happened. Of the publishers that wait for room it takes those that
     /// have waited longest, as many as would fill the outbox with events like those in it. The other publishers' turn
-    /// comes with later acknowledgements, at the latest when the outbox is empty.
+    /// comes with later acknowledgements, at the latest when the outbox is empty. If the publishers' events are larger,
+    /// not all of them find room: then some wait again.
     package mutating func takeWoken(_ standing: Standing) -> [Wake] {
         var woken: [Wake] = []
         let isBackedUp = standing.isBackedUp && !standing.hasEnded
