@@ -321,9 +321,10 @@ extension Link {
         /// Keeps no room: the link takes the event if there is room by then.
         package init(ofNothingAt link: Link) { self.init(0, at: link) }
 
-        /// Gives back the room, which is not needed after all.
+        /// Gives back the room, which is not needed after all, and wakes the callers that may have waited for it.
         package func cancel() {
             link.lock.withLock { link.sending.giveBack(bytes) }
+            if bytes > 0 { link.passTurnOn() }
         }
     }
 

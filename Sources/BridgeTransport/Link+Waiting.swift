@@ -24,10 +24,10 @@ extension Link {
     /// With the lock held.
     var hasRoomNow: Bool { !waiters.areSendersWaiting && hasRoomInTurn }
 
-    /// Whether there is room for a publisher whose turn has come.
+    /// Whether there is room for a publisher whose turn has come; room that others have reserved is none.
     ///
     /// With the lock held.
-    var hasRoomInTurn: Bool { sending.keptBytes < limits.outboxBytes && !isBackedUp }
+    var hasRoomInTurn: Bool { sending.keptBytes + sending.reservedBytes < limits.outboxBytes && !isBackedUp }
 
     /// Whether a publisher has to wait, for room or for its turn.
     ///

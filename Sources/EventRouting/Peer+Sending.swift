@@ -175,12 +175,15 @@ extension Peer {
             case .accepted(let sequence, let isCrowded):
                 return Place(link: link, sequence: sequence, isCrowded: isCrowded, evicted: evicted)
             case .dropped:
+                // The link has given the room back, and other callers may have waited for it.
+                if reservation != nil { link.passTurnOn() }
                 return Place(link: link, sequence: 0, isCrowded: false, evicted: evicted)
             case .ended where isRenewed: renew(after: link)
             case .left:
                 reservation?.cancel()
                 return nil
             default:
+                if reservation != nil { link.passTurnOn() }
                 countRejected()
                 throw refusal(of: name, outcome)
             }

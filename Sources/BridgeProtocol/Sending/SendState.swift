@@ -30,7 +30,7 @@ package struct SendState: ~Copyable {
     /// gate then holds only events that have moved to another link since.
     package internal(set) var gate = SendingGate()
     /// Room reserved for events that go into all outboxes or into none, in bytes.
-    var reservedBytes = 0
+    package internal(set) var reservedBytes = 0
     /// Names of events that are no longer taken; nil as long as the peer is to stay.
     var leftNames: LeftNames?
     /// An event that is larger than the peer takes, so that no event leaves; nil for none.
