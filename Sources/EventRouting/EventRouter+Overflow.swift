@@ -38,8 +38,8 @@ extension EventRouter {
         gapTap?(gap)
         let fanout = topic?.fanout
         for target in topic?.targets ?? [] where target !== peer {
-            // The other members of the peer's pool would not have got its events.
-            if let pool = target.pool, pool === peer.pool, fanout?.pooled?.isHandled(by: peer, in: pool) ?? false {
+            // If the members of a pool share the events, the other members may not have got this member's events.
+            if let pool = target.pool, pool === peer.pool, fanout?.pooled?.mayGet(target, from: peer) == false {
                 continue
             }
             target.note(gap)

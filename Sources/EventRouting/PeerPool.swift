@@ -142,10 +142,10 @@ final class PooledTargets: Sendable {
         group.pool === peer.pool && (group.members.contains { $0 === peer } || plain.contains { $0 === peer })
     }
 
-    /// Whether the members of a pool share the events, and none of them gets what this peer publishes, because the
-    /// peer's own handlers get it.
-    func isHandled(by peer: Peer, in pool: PeerPool) -> Bool {
-        groups.contains { $0.pool === pool && handles(peer, for: $0) }
+    /// Whether a target may get an event that another peer has published.
+    func mayGet(_ target: Peer, from peer: Peer) -> Bool {
+        plain.contains { $0 === target }
+            || groups.contains { group in group.members.contains { $0 === target } && !handles(peer, for: group) }
     }
 
     /// The peers that get an event of this process.

@@ -75,4 +75,20 @@ struct DifferingMembersTests {
         try bench.router.gapReceived(gap, from: members[1], over: members[1].link)
         #expect(members.map(\.link.kept) == (isWanted ? [0, 0] : [1, 0]))
     }
+
+    @Test("gets a gap at a member that has asked for every event of the name itself")
+    func gapAtPlainMember() throws {
+        let members = members()
+        for (number, member) in members.enumerated() {
+            member.link.establish(as: EventSource(origin: "pool.\(number + 1)", incarnation: 7))
+            bench.router.announceInterest(to: member, over: member.link)
+        }
+        let interest = Interest(wanted: [.init(number: 1, name: PalletMoved.eventName)])
+        try bench.router.interestReceived(interest, from: members[1], over: members[1].link, replacesWishes: true)
+        let range = GapFrame.Range(first: .sender(number: 1), last: 1)
+        let name = WireName.text(PalletMoved.eventName)
+        let gap = GapFrame(sequence: 1, name: name, count: 1, reason: 1, ranges: [range])
+        try bench.router.gapReceived(gap, from: members[0], over: members[0].link)
+        #expect(members.map(\.link.kept) == [0, 1])
+    }
 }
