@@ -121,7 +121,8 @@ package struct WriteBatch: ~Copyable {
         // Nearly every batch has one piece.
         while pieces.popLast() != nil {}
         firstPiece = 0
-        announcementsInFlight.removeAll()
+        // A whole interest may have taken megabytes, and what follows is small.
+        announcementsInFlight.removeAll(keepingCapacity: announcementsInFlight.capacity <= 64 << 10)
         controlInFlight.removeAll()
         return true
     }
