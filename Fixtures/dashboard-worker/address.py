@@ -3,6 +3,7 @@
 import contextlib
 import os
 import socket
+import stat
 
 BACKLOG = 64
 
@@ -60,7 +61,8 @@ class SocketAddress:
         except BaseException:
             # Otherwise no later try of this process, nor of another with its number, could bind there.
             with contextlib.suppress(OSError):
-                os.unlink(made)
+                if stat.S_ISSOCK(os.lstat(made).st_mode):
+                    os.unlink(made)
             listener.close()
             raise
         return listener

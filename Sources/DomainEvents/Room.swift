@@ -17,7 +17,7 @@ final class Room: @unchecked Sendable {
     private let lock: Lock
     let limit: Int
     private var entered = 0
-    /// How many events have left; the consumer counts each event without taking a lock.
+    /// How many events have left; most consumers count each event without taking a lock.
     private let left: UnsafeMutablePointer<Atomic<Int>>
     /// The value of `left` that a publisher saw last.
     private var knownLeft = 0

@@ -284,8 +284,9 @@ struct LeftOutboxes {
     private func text(of name: WireName, in register: OutboxRegister) throws -> String {
         // Ends the recovery ahead of this event; the file stays for the next host.
         if host.isEnding { throw Problem(description: "the host is ending") }
-        // A closed journal records no name, so all events would be left out.
-        guard host.publisher.recording.outboxDirectory != nil else {
+        // A closed journal records no name, so all events would be left out; so would those that only it recorded if
+        // another journal has taken its place.
+        guard host.publisher.recording.outboxDirectory == path else {
             throw Problem(description: "the journal is closed")
         }
         switch name {
@@ -300,10 +301,10 @@ struct LeftOutboxes {
 
     /// Whether the journal is to record events of this name, which it does not record yet.
     private func isAwaited(_ name: String) -> Bool {
-        let publisher = host.publisher
         // Reports about the bridge are not recorded, even if the journal was given their names.
-        return publisher.recording.awaits(name)
-            && !(publisher.channel(named: name)?.eventType is any SelfReport.Type)
+        let publisher = host.publisher
+        guard publisher.recording.awaits(name), !EventNames.ofReports.contains(EventName(name)) else { return false }
+        return !(publisher.channel(named: name)?.eventType is any SelfReport.Type)
     }
 }
 

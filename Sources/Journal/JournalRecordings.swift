@@ -45,7 +45,8 @@ final class JournalRecordings: @unchecked Sendable {
     private func record(_ channel: AnyEventChannel, of publisher: EventPublisher, at site: SubscriptionSite) {
         let name = EventName(channel.name)
         guard isMissing(name, of: publisher) else { return }
-        publisher.recording.offer(core)
+        let awaited = lock.withLock { watches.reduce(into: Set<EventName>()) { $0.formUnion($1.names(of: publisher)) } }
+        publisher.recording.offer(core, awaiting: awaited)
         // This asks the type for its layout. That is code of the program, which may take any time, or publish, so this
         // thread holds no lock here. Other threads may make a subscriber as well; only one of the subscribers is added.
         let pending = channel.makeRecording(by: core, at: site, publisher: publisher)
@@ -107,6 +108,9 @@ private final class NameWatch: InterestObserver {
     }
 
     var isBridge: Bool { false }
+
+    /// The names, if they are recorded from this publisher.
+    func names(of publisher: EventPublisher) -> Set<EventName> { self.publisher === publisher ? names : [] }
 
     func interestMayHaveChanged(in name: String) {}
 

@@ -91,6 +91,7 @@ final class LeftOutboxTests {
                 + OutboxRegister.line(of: "Noted", number: 1)
                 + OutboxRegister.line(of: "Unrecorded", number: 2)
                 + OutboxRegister.line(of: "NotedLater", number: 3)
+                + OutboxRegister.line(of: EventRefused.eventName, number: 4)
                 + outboxes.flatMap { OutboxRegister.line(of: $0) },
             to: Self.register
         )
@@ -355,6 +356,16 @@ final class LeftOutboxTests {
             #expect(outcome.recorded == [3] && outcome.got == Self.got(3...3))
             #expect(outcome.lost.isEmpty && outcome.left.isEmpty)
         }
+    }
+
+    @Test("J21: a report's name that the journal was given is left out, as the journal never records it")
+    func awaitedReport() async throws {
+        try writeRegister()
+        let frames = [Self.event(1), Self.event(2, name: 4), Self.event(3)]
+        try write(Self.outbox(of: frames, accepted: 3), to: Self.file)
+        let outcome = try await startHost(awaiting: EventName.set([EventRefused.eventName]))
+        #expect(outcome.recorded == [1, 3])
+        #expect(outcome.lost.isEmpty && outcome.left.isEmpty)
     }
 
     @Test("J21: a name that the register lacks ends the recovery, which is reported, and the file is kept")

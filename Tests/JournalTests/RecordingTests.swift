@@ -148,7 +148,7 @@ struct RecordingTests {
         journal.record(named: ["Counted"], of: publisher)
         #expect(awaited() == ["Colored", "Counted"])
         await journal.close()
-        other.record(named: ["Gauged"], of: publisher)
+        try other.record(Counted.self, of: publisher)
         #expect(awaited() == ["Gauged"])
         await other.close()
     }
