@@ -20,19 +20,21 @@ extension EventRouter {
 
     /// Takes a peer's report of missing events, and passes it on to all receivers that could have got the events.
     func gapReceived(_ frame: GapFrame, from peer: Peer, over link: Link) throws {
+        let topic: Topic?
         let name: String
         switch frame.name {
         case .text(let text):
+            topic = try names.topic(of: text, broughtBy: peer)
             name = text
-            if let topic = try names.topic(of: name, broughtBy: peer) { ensureTargets(of: topic) }
+            if let topic { ensureTargets(of: topic) }
         case .number(let number):
-            guard let known = named(number)?.name else {
+            guard let known = named(number) else {
                 throw LinkViolation("gap \(frame.sequence) has name number \(number), which this side did not give out")
             }
-            name = known
+            topic = known
+            name = known.name
         }
         guard let gap = link.gap(frame, named: name) else { return }
-        let topic = self.named(name)
         // A receiver does not miss an event that the peer may not send.
         if let topic, topic.scope != .open, topic.scope.refusal(of: name, from: peer) != nil { return }
         gapTap?(gap)
