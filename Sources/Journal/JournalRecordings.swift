@@ -45,7 +45,9 @@ final class JournalRecordings: @unchecked Sendable {
     private func record(_ channel: AnyEventChannel, of publisher: EventPublisher, at site: SubscriptionSite) {
         let name = EventName(channel.name)
         guard isMissing(name, of: publisher) else { return }
-        let awaited = lock.withLock { watches.reduce(into: Set<EventName>()) { $0.formUnion($1.names(of: publisher)) } }
+        // Each watch refers to its publisher for a moment, which may be the last reference: so not with the lock held.
+        let watches = lock.withLock { self.watches }
+        let awaited = watches.reduce(into: Set<EventName>()) { $0.formUnion($1.names(of: publisher)) }
         publisher.recording.offer(core, awaiting: awaited)
         // This asks the type for its layout. That is code of the program, which may take any time, or publish, so this
         // thread holds no lock here. Other threads may make a subscriber as well; only one of the subscribers is added.
