@@ -9,16 +9,25 @@ package struct StrandExecutor: Sendable {
     let identity: ObjectIdentifier
     /// Held so that no other object gets the same identity.
     let owner: any AnyObject & Sendable
+    /// Whether a thread that has put an event into the strand calls ``DeliveryStrand/workOffHere()``.
+    let isInline: Bool
     /// Runs a block on the queue, later.
     package let schedule: @Sendable (_ work: @escaping @Sendable () -> Void) -> Void
 
     package init(
         _ owner: any AnyObject & Sendable,
+        isInline: Bool = false,
         schedule: @escaping @Sendable (_ work: @escaping @Sendable () -> Void) -> Void
     ) {
         identity = ObjectIdentifier(owner)
         self.owner = owner
+        self.isInline = isInline
         self.schedule = schedule
+    }
+
+    /// The threads that publish the events of this source; what is left after a burst is for any free thread.
+    static func publishingThreads(of source: EventSource) -> StrandExecutor {
+        StrandExecutor(source, isInline: true, schedule: anywhere.schedule)
     }
 
     static func queue(_ queue: DispatchQueue) -> StrandExecutor {
@@ -51,6 +60,9 @@ package struct StrandExecutor: Sendable {
 ///
 /// The strand is scheduled when it goes from idle to busy. One block on the queue then works until the strand is empty
 /// or a burst of events is handled. The handlers run one at a time, also on a concurrent queue.
+///
+/// An inline strand is not scheduled for its first event: the publishing thread works it off, unless another thread is
+/// in the strand. That thread then handles the event, too, up to the end of a burst.
 final class DeliveryStrand: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let executor: StrandExecutor
@@ -58,6 +70,7 @@ final class DeliveryStrand: @unchecked Sendable {
     private let lock: Lock
     private let arrivals = ArrivalFlag()
     private var backlog: Backlog
+    /// Whether a thread works the strand off or will.
     private var isScheduled = false
     /// Whether a batch of events has been taken out of the strand; its events may belong to any subscriber.
     private var isBatchOut = false
@@ -85,6 +98,7 @@ final class DeliveryStrand: @unchecked Sendable {
         for subscriber: StrandSubscriber
     ) -> Bool {
         backlog.append(event, stamp, tracker, for: subscriber)
+        if executor.isInline { return false }
         defer { isScheduled = true }
         return !isScheduled
     }
@@ -92,6 +106,17 @@ final class DeliveryStrand: @unchecked Sendable {
     func schedule() {
         executor.schedule { self.workOff() }
     }
+
+    /// Works off an inline strand, unless another thread does.
+    func workOffHere() {
+        let isFirst = lock.withLock {
+            defer { isScheduled = true }
+            return !isScheduled
+        }
+        if isFirst { workOff() }
+    }
+
+    var isInline: Bool { executor.isInline }
 
     /// Takes out the events of a subscriber that was removed; called with the lock held.
     func remove(_ subscriber: StrandSubscriber) -> DeliveryBatch {
@@ -123,8 +148,8 @@ final class DeliveryStrand: @unchecked Sendable {
     ///   otherwise when the next event comes.
     private func takeNext(_ batch: inout DeliveryBatch, _ handled: Int) -> Bool {
         let isOver = handled >= Self.burst
-        // A burst is under way, so the next event probably comes soon.
-        var mayWait = handled > 1 && !isOver
+        // A burst is under way, so the next event probably comes soon. A publishing thread has other work than to wait.
+        var mayWait = handled > 1 && !isOver && !executor.isInline
         while true {
             lock.lockSoon()
             backlog.giveBack(batch)

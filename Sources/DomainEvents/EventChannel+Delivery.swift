@@ -196,7 +196,7 @@ extension EventChannel {
         let destinations = destinations(
             from: Destination(channel: self, subscribers: subscribers, publisher: publisher)
         )
-        let handlers = destinations.count { $0.inlineCount + $0.deferred.count }
+        let handlers = destinations.count(\.handlers)
         // The router itself passes the event on to the peers of this publisher.
         let forwarders = destinations.others.flatMap(\.subscribers.forwarders)
         var tracker: HandlingTracker?
@@ -241,7 +241,7 @@ extension EventChannel {
         hasLeft: (_ inline: [AnySubscriber]) -> Void,
         tracker make: (_ trackers: Int, _ handlers: Int, _ sites: [SubscriptionSite]) -> HandlingTracker
     ) throws(DeliveryError) -> IncomingOutcome? {
-        let handlers = destinations.count { $0.inlineCount + $0.deferred.count }
+        let handlers = destinations.count(\.handlers)
         let forwarders = destinations.forwarders
         var outcome = Forwarded.taken
         var tracker: HandlingTracker?

@@ -63,6 +63,24 @@ extension EventPublisher {
         return subscribe(to: channel(of: type), on: context.executor, at: site, acknowledging: handler)
     }
 
+    /// Calls `handler` for each event on the thread that publishes the event; the event counts as handled when the
+    /// handler's delivery is acknowledged, which may be later and on another thread.
+    ///
+    /// All these handlers of one publisher form one strand: they run one at a time, and in the order of the events. If
+    /// a thread publishes an event while another thread is in the strand, that other thread calls the handler, and
+    /// leaves the rest to a free thread after 256 events. If this publisher delivers on a queue by default, the handler
+    /// is called there. Otherwise like the call for a handler on a queue.
+    public func subscribe<E: DomainEvent>(
+        to type: E.Type,
+        acknowledging: ManualAcknowledgement,
+        file: StaticString = #fileID,
+        line: UInt = #line,
+        _ handler: @escaping @Sendable (UnsettledDelivery<E>) throws -> Void
+    ) -> Subscription {
+        let site = SubscriptionSite(file: file, line: line)
+        return subscribe(to: channel(of: type), at: site, acknowledging: handler)
+    }
+
     /// Calls `handler` on the actor from which this is called, for each event: in order, one call after the other.
     ///
     /// The closure may use the actor's state as the surrounding code does. Each subscription is its own strand: if the
@@ -206,6 +224,27 @@ extension EventPublisher {
             publisher: self,
             acknowledging: handler
         )
+        return subscribe(to: channel, deferred: subscriber)
+    }
+
+    /// Subscribes a handler where this publisher delivers by default.
+    func subscribe<E: DomainEvent>(
+        to channel: EventChannel<E>,
+        at site: SubscriptionSite,
+        acknowledging handler: @escaping @Sendable (UnsettledDelivery<E>) throws -> Void
+    ) -> Subscription {
+        if let defaultExecutor { return subscribe(to: channel, on: defaultExecutor, at: site, acknowledging: handler) }
+        let strand = strand(on: .publishingThreads(of: source))
+        let subscriber = StrandSubscriber(
+            E.self,
+            untypedName: channel.untypedName,
+            site: site,
+            strand: strand,
+            publisher: self,
+            acknowledging: handler
+        )
+        // It comes first: an event that is put into the strand before there is a call for it would wait for the next.
+        channel.add(inline: InlineSubscriber<E>(site: site, gate: subscriber.gate) { _ in strand.workOffHere() })
         return subscribe(to: channel, deferred: subscriber)
     }
 

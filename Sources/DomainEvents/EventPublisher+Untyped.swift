@@ -89,6 +89,21 @@ extension EventPublisher {
         return subscribe(to: try untypedChannel(named: name), on: context.executor, at: site, acknowledging: handler)
     }
 
+    /// Calls `handler` for each event of this name where this publisher delivers by default; the event counts as
+    /// handled when the handler's delivery is acknowledged, which may be later and on another thread.
+    ///
+    /// Otherwise like the call for events with a type.
+    public func subscribe(
+        toEventsNamed name: String,
+        acknowledging: ManualAcknowledgement,
+        file: StaticString = #fileID,
+        line: UInt = #line,
+        _ handler: @escaping @Sendable (UnsettledDelivery<UntypedEvent>) throws -> Void
+    ) throws(DeliveryError) -> Subscription {
+        let site = SubscriptionSite(file: file, line: line)
+        return subscribe(to: try untypedChannel(named: name), at: site, acknowledging: handler)
+    }
+
     /// Calls an asynchronous `handler` for each event of this name: in order, each call beginning when the one before
     /// has returned.
     public func subscribe(

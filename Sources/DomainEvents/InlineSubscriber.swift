@@ -23,8 +23,8 @@ final class InlineSubscriber<E: DomainEvent>: AnySubscriber, @unchecked Sendable
     // Sendable: adds one constant, which is Sendable.
     @usableFromInline let handler: @Sendable (E) throws -> Void
 
-    init(site: SubscriptionSite, _ handler: @escaping @Sendable (E) throws -> Void) {
+    init(site: SubscriptionSite, gate: CallGate = CallGate(), _ handler: @escaping @Sendable (E) throws -> Void) {
         self.handler = handler
-        super.init(site: site)
+        super.init(site: site, gate: gate)
     }
 }

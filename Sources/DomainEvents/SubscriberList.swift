@@ -51,6 +51,7 @@ package final class SubscriberList: @unchecked Sendable {
             (first + index).initialize(to: .passUnretained(subscriber))
         }
         lockMask = deferred.reduce(0) { $0 | $1.lockMask }
+        handlers = inline.count + deferred.count { !$0.isCalledInline }
         needsPreparation = deferred.contains { $0.needsPreparation }
         isRecorded = deferred.contains { $0.isRecorder }
         soleRecorder = deferred.count == 1 && deferred[0].recordsAtOnce ? .passUnretained(deferred[0]) : nil
@@ -71,8 +72,8 @@ package final class SubscriberList: @unchecked Sendable {
     /// publisher's own handlers on the delivering thread, and at most one journal, which takes events at once.
     var takesRuns: Bool { links.isEmpty && (deferred.isEmpty ? inlineCount > 0 : soleRecorder != nil) }
 
-    /// How many subscribers an event of a run has: the handlers, and the journal if there is one.
-    package var runHandlers: Int { inlineCount + deferred.count }
+    /// How many subscribers an event has: the handlers, and the journals.
+    package let handlers: Int
 
     /// Records an event of a run, if a journal wants it, before the event's handlers are called.
     ///

@@ -102,7 +102,7 @@ final class ChannelReceiver<Event: DomainEvent>: EventReceiver, @unchecked Senda
                         }
                         strand.leave()
                         if let failure { return LocalOutcome(.failed(failure)) }
-                        guard run.handledTakesNext() else { return .handled(handlers: subscribers.runHandlers) }
+                        guard run.handledTakesNext() else { return .handled(handlers: subscribers.handlers) }
                         guard mayGoOn(run.context), channel.areCurrent(subscribers) else { return nil }
                     }
                     return nil
