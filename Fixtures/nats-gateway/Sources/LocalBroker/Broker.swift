@@ -22,24 +22,36 @@ public final class Broker: Sendable {
         return program != nil
     }()
 
+    /// The path of the program that makes certificates.
+    private static let certifier = "/usr/bin/openssl"
+
+    /// Whether a server can encrypt.
+    public static var canEncrypt: Bool { FileManager.default.isExecutableFile(atPath: certifier) }
+
     /// The port of the loopback address at which the server takes clients.
     public let port: Int
     /// The server's directory, where a test may put files of its own.
     public let directory: String
+    /// The file with the server's certificate, which clients have to trust; nil if the server does not encrypt.
+    public let certificate: String?
     private let process = Mutex<Process?>(nil)
 
     /// The server's address for a client.
-    public var url: String { "nats://127.0.0.1:\(port)" }
+    public var url: String { "\(certificate == nil ? "nats" : "tls")://127.0.0.1:\(port)" }
 
     /// The server's process; nil while the server does not run.
     public var identifier: pid_t? { process.withLock { $0?.processIdentifier } }
 
     /// Reserves a port and a directory; nothing runs before ``start()``.
-    public init() throws {
+    ///
+    /// - Parameter encrypts: whether the server takes connections with TLS only.
+    public init(encrypts: Bool = false) throws {
         port = try Self.freePort()
         let name = "nats-gateway-\(getpid())-\(port)"
         directory = FileManager.default.temporaryDirectory.appendingPathComponent(name).path
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+        certificate = encrypts ? directory + "/certificate.pem" : nil
+        if let certificate { try Self.makeCertificate(certificate, key: key) }
     }
 
     deinit {
@@ -53,7 +65,8 @@ public final class Broker: Sendable {
         let log = Pipe()
         server.executableURL = URL(fileURLWithPath: Self.program ?? "")
         let file = directory + "/server.conf"
-        try "listen: \"127.0.0.1:\(port)\"\njetstream { store_dir: \"\(directory)/store\" }\n"
+        let encryption = certificate.map { "tls { cert_file: \"\($0)\", key_file: \"\(key)\" }\n" } ?? ""
+        try "listen: \"127.0.0.1:\(port)\"\njetstream { store_dir: \"\(directory)/store\" }\n\(encryption)"
             .write(toFile: file, atomically: true, encoding: .utf8)
         server.arguments = ["--config", file]
         server.standardError = log
@@ -68,6 +81,23 @@ public final class Broker: Sendable {
         }
         // The handler reads what the server says later, because a full pipe would block the server.
         log.fileHandleForReading.readabilityHandler = { if $0.availableData.isEmpty { $0.readabilityHandler = nil } }
+    }
+
+    private var key: String { directory + "/key.pem" }
+
+    private static func makeCertificate(_ certificate: String, key: String) throws {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: certifier)
+        process.arguments = [
+            "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost",
+            "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", key, "-out", certificate,
+        ]
+        process.standardError = FileHandle.nullDevice
+        try process.run()
+        process.waitUntilExit()
+        guard process.terminationStatus == 0 else {
+            throw NotStarted(description: "\(certifier) made no certificate: status \(process.terminationStatus)")
+        }
     }
 
     /// Ends the server as a power cut would, except that the kernel still writes what the server gave it.

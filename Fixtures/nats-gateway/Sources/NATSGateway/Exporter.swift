@@ -2,7 +2,7 @@ import CNATS
 import Dispatch
 import Synchronization
 
-/// Carries a node's events to its stream: performs the actions of an ``ExportMachine``, on a queue.
+/// Carries a node's events to its stream: performs the actions of an ``ExportMachine``.
 final class Exporter: Sendable {
     private let node: Node
     private let connection: NATSConnection
@@ -12,6 +12,8 @@ final class Exporter: Sendable {
     /// The beginning of the subjects for the broker's answers; round and number follow.
     private let answers: String
     private let turn = Mutex(Turn())
+    /// When the last call of ``export(_:)`` was done, in nanoseconds of the system's uptime.
+    private let lastExport = Atomic<UInt64>(0)
 
     private struct Message {
         let event: ExportedEvent
@@ -28,20 +30,21 @@ final class Exporter: Sendable {
         var isFlushDue = false
     }
 
-    /// - Parameter queue: where the events come from; it is blocked while a request waits for the broker.
+    /// After a pause of this many nanoseconds an event is taken for a lone one.
+    private static let pause: UInt64 = 1_000_000
+
     init(
         node: Node,
         connection: NATSConnection,
         limits: NATSConnection.StreamLimits,
         window: Int,
-        queue: DispatchQueue,
         report: @escaping @Sendable (GatewayReport) -> Void
     ) throws(NATSError) {
         self.node = node
         self.connection = connection
         self.limits = limits
         self.report = report
-        machine = MachineQueue(queue)
+        machine = MachineQueue(DispatchQueue(label: "nats-gateway.export"))
         let prefix = "\(connection.inbox).stored."
         answers = prefix
         // `put` leaves the answer to the queue: more answers come while the queue wakes up, and the events for which
@@ -60,8 +63,19 @@ final class Exporter: Sendable {
         }
     }
 
+    /// Exports an event; one call at a time.
+    ///
+    /// A lone event is sent on this thread, which waits for the broker's answer: so no other thread has to wake up.
+    /// Events that come close together are left to the queue, which sends many of them at once.
     func export(_ event: ExportedEvent) {
-        machine.put(.eventArrived(id: event.identity, isRepeat: event.isRepeat, event))
+        let input = ExportMachine<ExportedEvent>.Input.eventArrived(
+            id: event.identity,
+            isRepeat: event.isRepeat,
+            event
+        )
+        let isLone = DispatchTime.now().uptimeNanoseconds &- lastExport.load(ordering: .relaxed) >= Self.pause
+        if isLone { machine.run(input) } else { machine.put(input) }
+        lastExport.store(DispatchTime.now().uptimeNanoseconds, ordering: .relaxed)
     }
 
     func change(isConnected: Bool) { machine.put(isConnected ? .connected : .disconnected) }

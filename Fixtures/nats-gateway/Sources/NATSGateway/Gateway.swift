@@ -1,4 +1,5 @@
-public import Dispatch
+import Dispatch
+import Synchronization
 
 /// Connects a node's host with the broker: carries the node's events to its stream, and events of other nodes to the
 /// host.
@@ -6,11 +7,9 @@ public import Dispatch
 /// A gateway serves until ``stop()``, even if no reference to it is left.
 public final class Gateway: Sendable {
     let configuration: GatewayConfiguration
-    /// The queue on which `export` should be called: then an event waits for no other thread.
-    ///
-    /// The queue is blocked while a request waits for the broker's answer; a single event is sent as a request.
-    public let exportQueue = DispatchQueue(label: "nats-gateway.export")
     private let connection: NATSConnection
+    /// Brings the messages of imported streams; questions about them go over ``connection``.
+    private let messages: MessageReader
     private let exporter: Exporter?
     private let importers: [Importer]
     private let feed: HostFeed
@@ -18,6 +17,17 @@ public final class Gateway: Sendable {
     /// The queue for changes of the connection; it may wait for a look whether another gateway serves this node.
     private let changes = DispatchQueue(label: "nats-gateway.changes")
     private let presence: Presence
+    private let reach = Mutex(Reach())
+
+    /// What the importers need.
+    private struct Reach {
+        /// Whether this gateway serves its node, and is connected.
+        var isServed = false
+        /// Whether the messages of imported streams can come.
+        var isReading = false
+
+        var isWhole: Bool { isServed && isReading }
+    }
 
     /// Begins to serve, and waits for a broker that is away.
     ///
@@ -41,14 +51,15 @@ public final class Gateway: Sendable {
         self.configuration = configuration
         self.report = report
         let node = configuration.node
-        connection = try NATSConnection(
+        let settings = NATSSettings(
             url: configuration.url,
             credentials: configuration.credentials,
             name: "nats-gateway \(node)",
-            // Only exported events come so close together that writing several at once pays off.
-            writesAtOnce: configuration.exports.isEmpty,
             answerTime: configuration.answerTime
         )
+        // Only exported events come so close together that writing several at once pays off.
+        connection = try NATSConnection(settings, writesAtOnce: configuration.exports.isEmpty)
+        messages = MessageReader(settings)
         presence = Presence(of: node, owner: owner, over: connection, settled: settled)
         exporter =
             configuration.exports.isEmpty
@@ -58,18 +69,18 @@ public final class Gateway: Sendable {
                 connection: connection,
                 limits: .init(bytes: configuration.streamBytes, age: configuration.streamHours),
                 window: configuration.window,
-                queue: exportQueue,
                 report: report
             )
         feed = HostFeed(places: places, publish: publish, report: report)
-        importers = try configuration.imports.map { [connection, feed] other, names in
-            try Importer(
+        importers = configuration.imports.map { [connection, messages, feed] other, names in
+            Importer(
                 node: other,
                 names: names,
                 reader: node,
                 window: configuration.window,
                 keepingTime: configuration.keepingTime,
                 connection: connection,
+                messages: messages,
                 places: places,
                 feed: feed,
                 report: report
@@ -78,7 +89,9 @@ public final class Gateway: Sendable {
         connection.open(on: changes) { self.pass($0) }
     }
 
-    /// Carries an event of the configured names to the broker.
+    /// Carries an event of the configured names to the broker; one call at a time.
+    ///
+    /// The call may wait until the broker has stored the event, or for the time that an answer may take.
     public func export(_ event: ExportedEvent) { exporter?.export(event) }
 
     /// Ends the connection.
@@ -89,10 +102,11 @@ public final class Gateway: Sendable {
         exporter?.stop()
         for importer in importers { importer.stop() }
         feed.stop()
+        messages.close()
         connection.close()
     }
 
-    private func pass(_ change: NATSConnection.Change) {
+    private func pass(_ change: ConnectionChange) {
         changes.async { [self] in
             switch change {
             case .connected:
@@ -101,7 +115,8 @@ public final class Gateway: Sendable {
             case .failed(let reason): report(.note("there is no connection to the broker: \(reason)"))
             case .disconnected:
                 presence.isConnected = false
-                tellAll(isConnected: false)
+                exporter?.change(isConnected: false)
+                tellImporters { $0.isServed = false }
             case .closed(let reason): report(.end("the connection to the broker is closed: \(reason)"))
             }
         }
@@ -116,7 +131,9 @@ public final class Gateway: Sendable {
                 feed.awaitPlaces(in: configuration.imports.keys)
                 for importer in importers { importer.overtake() }
             }
-            tellAll(isConnected: true)
+            exporter?.change(isConnected: true)
+            tellImporters { $0.isServed = true }
+            if !importers.isEmpty { messages.open { self.passReading($0) } }
         case .waits(let sentence):
             if let sentence { report(.note(sentence)) }
             changes.asyncAfter(deadline: .now() + Presence.pause) { [self] in
@@ -126,8 +143,27 @@ public final class Gateway: Sendable {
         }
     }
 
-    private func tellAll(isConnected: Bool) {
-        exporter?.change(isConnected: isConnected)
-        for importer in importers { importer.change(isConnected: isConnected) }
+    private func passReading(_ change: ConnectionChange) {
+        changes.async { [self] in
+            switch change {
+            case .connected: tellImporters { $0.isReading = true }
+            // If the broker is away, the other connection reports it.
+            case .failed(let reason):
+                if presence.isConnected { report(.note("there is no connection to read from the broker: \(reason)")) }
+            case .disconnected: tellImporters { $0.isReading = false }
+            case .closed(let reason): report(.end("the connection to the broker is closed: \(reason)"))
+            }
+        }
+    }
+
+    /// Tells the importers if they can work again, or cannot any more; on the queue for changes.
+    private func tellImporters(_ change: (inout Reach) -> Void) {
+        let (before, after) = reach.withLock { reach in
+            let before = reach.isWhole
+            change(&reach)
+            return (before, reach.isWhole)
+        }
+        guard before != after else { return }
+        for importer in importers { importer.change(isConnected: after) }
     }
 }

@@ -23,7 +23,7 @@ public struct GatewayConfiguration: Sendable, Equatable {
     /// How long the broker may take to accept a connection, and to answer a request, in milliseconds.
     ///
     /// Tests that compare all sentences set it higher, so that a pause of the machine adds no sentence.
-    var answerTime = NATSConnection.answerTime
+    var answerTime = NATSSettings.usualAnswerTime
     /// After this time the gateway assumes that a host that keeps places has kept the place of a stream's first event.
     ///
     /// No call says when the host's journal has an event. The journal has it within 10 ms by default, and an operating

@@ -36,10 +36,11 @@ final class Importer: Sendable {
         window: Int,
         keepingTime: Duration,
         connection: NATSConnection,
+        messages: MessageReader,
         places: ImportPlaces?,
         feed: HostFeed,
         report: @escaping @Sendable (GatewayReport) -> Void
-    ) throws(NATSError) {
+    ) {
         self.node = node
         self.reader = reader
         self.names = names
@@ -51,8 +52,8 @@ final class Importer: Sendable {
         deliverySubject = "\(connection.inbox).\(node)"
         machine = MachineQueue(DispatchQueue(label: "nats-gateway.import.\(node)"))
         // All consumers of this process have one subject, because the broker takes no wildcard subscription for a
-        // consumer's subscriber. The client's thread for this subject brings nothing else, so it may wait.
-        try connection.subscribe(to: deliverySubject) { [weak self] message in self?.receive(message) }
+        // consumer's subscriber.
+        messages.subscribe(to: deliverySubject) { [weak self] message in self?.receive(message) }
         machine.start(ImportMachine(node: reader, keepsPlaces: places != nil, known: places?.known[node])) {
             self.perform($0)
         } finish: {

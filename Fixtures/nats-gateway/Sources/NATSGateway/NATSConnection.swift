@@ -6,19 +6,6 @@ import Synchronization
 ///
 /// Its methods may be called on any thread. It calls handlers of messages on threads of the client.
 final class NATSConnection: Sendable {
-    enum Change: Sendable {
-        case connected
-        /// There is no connection yet, as the text explains; the next attempt follows.
-        case failed(String)
-        case disconnected
-        /// There will be no connection any more: the broker refuses the credentials, or an address is unusable.
-        case closed(String)
-    }
-
-    /// How long an attempt to connect, and a request, waits for the broker's answer, in milliseconds.
-    static let answerTime: Int64 = 2_000
-    /// The time between two attempts to connect, in milliseconds.
-    private static let reconnectTime = 250
     /// How many messages may wait for a handler.
     private static let mostPending: Int32 = 1_024
 
@@ -37,10 +24,10 @@ final class NATSConnection: Sendable {
 
     /// A change, and the connection of which the client reports the change; 0 if this object reports it.
     private struct News {
-        let change: Change
+        let change: ConnectionChange
         let connection: UInt
 
-        init(_ change: Change, of connection: OpaquePointer? = nil) {
+        init(_ change: ConnectionChange, of connection: OpaquePointer? = nil) {
             self.change = change
             self.connection = UInt(bitPattern: connection)
         }
@@ -55,17 +42,10 @@ final class NATSConnection: Sendable {
         var isClosed = false
     }
 
-    private struct Settings {
-        let url: String
-        let credentials: String?
-        let name: String
-        let writesAtOnce: Bool
-        let answerTime: Int64
-    }
-
     /// The beginning of the subjects of all answers to this process.
     let inbox: String
-    private let settings: Settings
+    private let settings: NATSSettings
+    private let writesAtOnce: Bool
     private let state = Mutex(State())
     /// The messages that the next ``flush()`` writes.
     ///
@@ -77,26 +57,11 @@ final class NATSConnection: Sendable {
 
     /// Makes a connection, which is still to be opened.
     ///
-    /// - Parameters:
-    ///   - url: the broker's address, or several with commas between them.
-    ///   - credentials: the path of a file with a user's JWT and NKey seed.
-    ///   - writesAtOnce: whether each message is written by itself and at once. Otherwise the client waits a
-    ///     millisecond, or until ``flush()``, for more messages to write together.
-    ///   - answerTime: how long an attempt to connect, and a request, waits for the broker's answer, in milliseconds.
-    init(
-        url: String,
-        credentials: String?,
-        name: String,
-        writesAtOnce: Bool,
-        answerTime: Int64 = NATSConnection.answerTime
-    ) throws(NATSError) {
-        settings = Settings(
-            url: url,
-            credentials: credentials,
-            name: name,
-            writesAtOnce: writesAtOnce,
-            answerTime: answerTime
-        )
+    /// - Parameter writesAtOnce: whether each message is written by itself and at once. Otherwise the client waits a
+    ///   millisecond, or until ``flush()``, for more messages to write together.
+    init(_ settings: NATSSettings, writesAtOnce: Bool) throws(NATSError) {
+        self.settings = settings
+        self.writesAtOnce = writesAtOnce
         var text: UnsafeMutablePointer<CChar>?
         try NATSError.check(natsInbox_Create(&text))
         inbox = text.map { String(cString: $0) } ?? ""
@@ -109,7 +74,7 @@ final class NATSConnection: Sendable {
     /// connection ends as it begins, because a broker is killed at that moment or a proxy has no broker behind it.
     ///
     /// - Parameter onChange: is called from a thread of the client or from the queue, in order, until ``close()``.
-    func open(on queue: DispatchQueue, onChange: @escaping @Sendable (Change) -> Void) {
+    func open(on queue: DispatchQueue, onChange: @escaping @Sendable (ConnectionChange) -> Void) {
         let changes = Callback<News> { [self] in if isTold($0) { onChange($0.change) } }
         queue.async { [self] in connect(telling: changes, on: queue, after: nil) }
     }
@@ -130,7 +95,7 @@ final class NATSConnection: Sendable {
         } catch  where error.isPassing {
             let reason = "\(error)"
             if reason != trouble { changes.call(News(.failed(reason))) }
-            queue.asyncAfter(deadline: .now() + .milliseconds(Self.reconnectTime)) { [self] in
+            queue.asyncAfter(deadline: .now() + .milliseconds(NATSSettings.reconnectTime)) { [self] in
                 connect(telling: changes, on: queue, after: reason)
             }
         } catch {
@@ -168,19 +133,11 @@ final class NATSConnection: Sendable {
     }
 
     private func connect(telling changes: Callback<News>) throws(NATSError) -> Client {
-        var created: OpaquePointer?
-        try NATSError.check(natsOptions_Create(&created))
+        let created = try settings.makeOptions(named: settings.name, writesAtOnce: writesAtOnce)
         defer { natsOptions_Destroy(created) }
         let closure = changes.closure
-        try NATSError.check(Self.set(servers: settings.url.split(separator: ","), of: created))
-        try NATSError.check(natsOptions_SetName(created, settings.name))
-        if let credentials = settings.credentials {
-            try NATSError.check(natsOptions_SetUserCredentialsFromFiles(created, credentials, nil))
-        }
-        try NATSError.check(natsOptions_SetSendAsap(created, settings.writesAtOnce))
-        try NATSError.check(natsOptions_SetTimeout(created, settings.answerTime))
         try NATSError.check(natsOptions_SetMaxReconnect(created, -1))
-        try NATSError.check(natsOptions_SetReconnectWait(created, Int64(Self.reconnectTime)))
+        try NATSError.check(natsOptions_SetReconnectWait(created, Int64(NATSSettings.reconnectTime)))
         // A request whose connection is gone gets no answer.
         try NATSError.check(natsOptions_SetFailRequestsOnDisconnect(created, true))
         try NATSError.check(
@@ -218,21 +175,6 @@ final class NATSConnection: Sendable {
             preconditionFailure("the client has connected without a connection")
         }
         return Client(connection: connection, jetStream: context)
-    }
-
-    /// Names the broker's servers; the client keeps its own copy.
-    private static func set(servers: [Substring], of options: OpaquePointer?) -> natsStatus {
-        let texts = servers.map { Array($0.utf8) + [0] }
-        return texts.flatMap(\.self).withUnsafeBytes { bytes in
-            var places: [UnsafePointer<CChar>?] = []
-            var start = 0
-            for text in texts {
-                places.append(bytes.baseAddress.map { ($0 + start).assumingMemoryBound(to: CChar.self) })
-                start += text.count
-            }
-            let count = Int32(clamping: places.count)
-            return places.withUnsafeMutableBufferPointer { natsOptions_SetServers(options, $0.baseAddress, count) }
-        }
     }
 
     /// Closes the connection; no change is reported afterwards.

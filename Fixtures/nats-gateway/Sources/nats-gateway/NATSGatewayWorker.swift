@@ -37,7 +37,11 @@ struct NATSGatewayWorker {
                 configuration,
                 owner: owner,
                 places: places(configuration, publisher),
-                publish: { await give($0, at: configuration.node, to: publisher, chains) },
+                // Without exports no chain of causes is counted.
+                publish: { [chains = configuration.exports.isEmpty ? nil : chains] event in
+                    chains?.bring(event.headers)
+                    return await give(event, at: configuration.node, to: publisher)
+                },
                 report: { report in
                     switch report {
                     case .note(let sentence): print("nats-gateway: \(sentence)")
@@ -49,10 +53,10 @@ struct NATSGatewayWorker {
             )
             // A broker that is away is no reason to hold up the host.
             DispatchQueue.global().asyncAfter(deadline: .now() + longestHold) { hold.release() }
-            // All names have one queue, so that their events stay in order.
-            let queue = QueueDelivery.queue(gateway.exportQueue)
+            // A lone event is exported on the thread that reads it from the host. While the thread waits for the
+            // broker, another thread reads on.
             return try configuration.exports.map { name in
-                try publisher.subscribe(toEventsNamed: name, on: queue, acknowledging: .manually) { delivery in
+                try publisher.subscribe(toEventsNamed: name, acknowledging: .manually) { delivery in
                     // A node exports its own events only. A node that wants another's events reads that node's stream.
                     if delivery.context.id.isForeign {
                         delivery.acknowledge()
@@ -104,10 +108,8 @@ struct NATSGatewayWorker {
     private static func give(
         _ event: NATSGateway.ImportedEvent,
         at node: Node,
-        to publisher: EventPublisher,
-        _ chains: CauseChains
+        to publisher: EventPublisher
     ) async -> Custody {
-        chains.bring(event.headers)
         do {
             try await publisher.send(
                 importing: event.forHost(at: node),

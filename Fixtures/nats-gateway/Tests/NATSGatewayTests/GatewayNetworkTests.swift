@@ -54,6 +54,28 @@ struct GatewayNetworkTests {
         #expect(relay.cuts.value > 0)
     }
 
+    @Test func connectionThatReadsIsMadeAgainAndLosesAndRepeatsNothing() async throws {
+        let broker = try Broker()
+        try broker.start()
+        // The first connection asks, all others read: the first two of them are cut as they begin, the next five later.
+        let relay = try BrokerRelay(to: broker) { number in
+            let limits = [nil, 1, 1, 4_000, 4_000, 4_000, 4_000, 4_000]
+            return .passing(piece: 1 << 16, cutAfter: number < limits.count ? limits[number] : nil)
+        }
+        let other = try node("berlin")
+        let berlin = try NodeUnderTest("berlin", broker) { $0.exports = ["Counted"] }
+        let paris = try NodeUnderTest("paris", broker) {
+            $0.imports = [other: ["Counted"]]
+            $0.url = relay.url
+        }
+        let ids = (1...300).map { "event-\($0)" }
+        for id in ids { berlin.export(id) }
+        await paris.wait { $0.arrivals.count >= ids.count || $0.isEnded }
+        #expect(paris.arrivals == ids)
+        #expect(relay.cuts.value == 7)
+        #expect(paris.sentences.contains { $0.hasPrefix("there is no connection to read from the broker: ") })
+    }
+
     @Test func brokerIsFoundAmongSeveralAddresses() async throws {
         let broker = try Broker()
         try broker.start()
@@ -231,7 +253,7 @@ struct GatewayNetworkTests {
             connections.change { $0 = number + 1 }
             return .passing(piece: 1 << 16, cutAfter: nil)
         }
-        let connection = try NATSConnection(url: relay.url, credentials: nil, name: "test", writesAtOnce: true)
+        let connection = try NATSConnection(.test(relay.url), writesAtOnce: true)
         // The client refuses an empty subject, without asking the broker.
         try connection.subscribe(to: "") { _ in }
         let wereClosed = Changing<[Bool]>([])

@@ -77,7 +77,7 @@ import Testing
                 if sequence == sequences.upperBound { feed.stop() }
             }
         }
-        await feed.giving.value
+        while !feed.isOver { await Task.yield() }
         return (given.value, settled.value, reports.value)
     }
 
@@ -113,8 +113,6 @@ import Testing
             return .taken
         } report: { _ in
         }
-        // This waits until the feed's task has begun on its queue.
-        feed.steps.queue.sync {}
         for sequence in 1...3 as ClosedRange<UInt64> {
             feed.give(event(of: berlin), from: .init(created: 9, sequence: sequence)) { _ in }
         }
@@ -136,8 +134,6 @@ import Testing
         } report: { _ in
         }
         flood.change { $0 = feed }
-        // This waits until the feed's task has begun on its queue.
-        feed.steps.queue.sync {}
         let given = await withCheckedContinuation { continuation in
             Thread.detachNewThread {
                 feed.give(event(of: berlin), from: .init(created: 9, sequence: 1)) { _ in }
@@ -159,14 +155,12 @@ import Testing
             return .taken
         } report: { _ in
         }
-        // This waits until the feed's task has begun on its queue, which then stands still.
-        feed.steps.queue.sync {}
-        feed.steps.queue.suspend()
+        feed.executor.queue.suspend()
         feed.begin(berlin, behind: .init(created: 9, sequence: 0))
         // If `begin` had run the feed on this thread, the feed would be idle now, and would give the event here, too.
         feed.give(event(of: berlin), from: .init(created: 9, sequence: 1)) { _ in }
         #expect(threads.value.isEmpty)
-        feed.steps.queue.resume()
+        feed.executor.queue.resume()
         await threads.wait { $0.count == 1 }
         feed.stop()
     }

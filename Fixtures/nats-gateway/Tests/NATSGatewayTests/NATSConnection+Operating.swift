@@ -7,7 +7,7 @@ import Dispatch
 extension NATSConnection {
     /// A client of a test, once it is connected.
     static func connected(to url: String) async throws -> NATSConnection {
-        let client = try NATSConnection(url: url, credentials: nil, name: "test", writesAtOnce: true)
+        let client = try NATSConnection(.test(url), writesAtOnce: true)
         let isConnected = Changing(false)
         client.open(on: DispatchQueue(label: "test")) { change in
             if case .connected = change { isConnected.change { $0 = true } }
@@ -69,5 +69,12 @@ extension NATSConnection {
         guard let configuration = info?.pointee.Config else { return }
         body(&configuration.pointee)
         try NATSError.check(js_UpdateStream(nil, jetStream, configuration, nil, &code), code)
+    }
+}
+
+extension NATSSettings {
+    /// The settings of a test's client.
+    static func test(_ url: String) -> NATSSettings {
+        NATSSettings(url: url, credentials: nil, name: "test", answerTime: usualAnswerTime)
     }
 }

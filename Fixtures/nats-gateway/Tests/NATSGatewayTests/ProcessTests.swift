@@ -35,6 +35,7 @@ struct ProcessTests {
             gateway: arguments("--node berlin --export Counted", broker),
             in: broker.directory,
             input: input,
+            trusted: broker.certificate,
             hasJournal: hasJournal
         )
     }
@@ -45,6 +46,7 @@ struct ProcessTests {
             "paris",
             gateway: arguments("--node paris --import berlin=Counted", broker),
             in: broker.directory,
+            trusted: broker.certificate,
             hasJournal: hasJournal
         )
     }
@@ -101,6 +103,17 @@ struct ProcessTests {
         let repeats = "\(numbers.count - count) repeats in paris \(hasJournal ? "with" : "without") a journal"
         let lost = "\(count - Set(numbers).count) lost, \(reordered) reordered"
         print("\(count) events, \(drawn): \(lost), \(repeats), \(Int(stored) - count) in the stream")
+    }
+
+    @Test(.enabled(if: Broker.canEncrypt, "openssl is not installed"))
+    func eventsPassOverEncryptedConnections() async throws {
+        let broker = try Broker(encrypts: true)
+        try broker.start()
+        let paris = try importing(from: broker)
+        let berlin = try exporting(1...3_000, to: broker)
+        await paris.output.wait { $0.numbers.count >= 3_000 || $0.hasEnded }
+        #expect(paris.output.value.numbers == Array(1...3_000), "\(paris.output.value.lines.suffix(5))")
+        #expect(!berlin.output.value.hasEnded)
     }
 
     @Test func replacementWhileEventsFlowLosesAndReordersNothing() async throws {

@@ -34,6 +34,7 @@ final class SupervisorUnderTest: Sendable {
     ///   - input: the path of a file with events to publish.
     ///   - subscribes: the events that the gateway gets; by default `Counted` if there is an input, otherwise none.
     ///   - others: further workers, in the configuration's syntax.
+    ///   - trusted: the file with the certificate that the gateway trusts, if it is not one of the system's.
     ///   - hasJournal: whether the supervisor keeps the events, and so the gateway's bookmarks, in a journal; then it
     ///     also has a control socket, for replays.
     init(
@@ -43,6 +44,7 @@ final class SupervisorUnderTest: Sendable {
         input: String? = nil,
         subscribes: [String]? = nil,
         others: String = "",
+        trusted: String? = nil,
         hasJournal: Bool = false
     ) throws {
         let programs = URL(fileURLWithPath: try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe"))
@@ -54,6 +56,7 @@ final class SupervisorUnderTest: Sendable {
         control = "\(directory)/\(name)-run/s"
         let kept =
             hasJournal ? #"control: "\#(control)", journal: { directory: "\#(journal)", events: ["Counted"] },"# : ""
+        let trust = trusted.map { "SSL_CERT_FILE: \"\($0)\", " } ?? ""
         // The intensity allows so many restarts that this test's kills are no reason to give the gateway up.
         let configuration: @Sendable (Int) -> String = {
             """
@@ -62,7 +65,7 @@ final class SupervisorUnderTest: Sendable {
                 name: "gateway", executable: "nats-gateway", arguments: [\(list)],
                 subscribes: [\(exports)], backoff: { initial: "1ms", maximum: "10ms" },
                 limits: { strikes: "never" }, mayImport: true,
-                environment: { CONFIGURATION: "\($0)" },
+                environment: { \(trust)CONFIGURATION: "\($0)" },
             }, \(others)] }
             """
         }

@@ -1,0 +1,139 @@
+import CNATS
+import Dispatch
+import Synchronization
+
+/// Reads the messages of some subjects over a connection of its own, and calls their handlers on the thread that reads.
+///
+/// Over a ``NATSConnection`` the client reads on one thread and wakes up another one for each message. Here the process
+/// is the client's event loop, so a message that comes after a pause waits for one thread only.
+///
+/// The reader connects again for as long as it has to. Each time it begins with a new connection of the client: a
+/// message that the old one has read and no handler has is lost, as with any cut connection.
+final class MessageReader: Sendable {
+    typealias Handler = @Sendable (borrowing NATSMessage) -> Void
+
+    /// A connection of the client.
+    // Sendable: it is thread-safe, and freed by the thread that reads once the state no longer has it.
+    private struct Connection: @unchecked Sendable {
+        let object: OpaquePointer
+    }
+
+    private struct State {
+        var subjects: [(subject: String, handler: Handler)] = []
+        /// The connection that is read now.
+        var connection: Connection?
+        var isOpen = false
+        var isClosed = false
+    }
+
+    private let settings: NATSSettings
+    private let state = Mutex(State())
+    private let loop = ReaderLoop()
+
+    init(_ settings: NATSSettings) { self.settings = settings }
+
+    /// Calls `handler` for each message of the subject, in order; called before ``open(onChange:)``.
+    ///
+    /// The handler may wait, for an answer over another connection too. Meanwhile no other message is read.
+    func subscribe(to subject: String, _ handler: @escaping Handler) {
+        state.withLock { $0.subjects.append((subject, handler)) }
+    }
+
+    /// Connects and begins to read, unless this has been called before.
+    ///
+    /// - Parameter onChange: is called in order, from the thread that reads, until ``close()``.
+    func open(onChange: @escaping @Sendable (ConnectionChange) -> Void) {
+        let isFirst = state.withLock { state in
+            defer { state.isOpen = true }
+            return !state.isOpen
+        }
+        guard isFirst else { return }
+        // The queue's only block runs until the end: it is this reader's thread.
+        DispatchQueue(label: "nats-gateway.reader").async { [self] in
+            run { if !isClosed { onChange($0) } }
+        }
+    }
+
+    /// Ends the connection; no change is reported afterwards.
+    ///
+    /// A handler that runs goes on.
+    func close() {
+        state.withLock { state in
+            state.isClosed = true
+            // With the lock held, the thread that reads cannot free the connection.
+            if let connection = state.connection { natsConnection_Close(connection.object) }
+        }
+        loop.wake()
+    }
+
+    private var isClosed: Bool { state.withLock(\.isClosed) }
+
+    private func run(telling tell: (ConnectionChange) -> Void) {
+        var trouble: String?
+        while !isClosed {
+            do throws(NATSError) {
+                let connection = try connect()
+                trouble = nil
+                serve(connection, telling: tell)
+            } catch  where error.isPassing {
+                let reason = "\(error)"
+                if reason != trouble { tell(.failed(reason)) }
+                trouble = reason
+            } catch {
+                return tell(.closed("\(error)"))
+            }
+            if !isClosed { loop.wait(atMost: NATSSettings.reconnectTime) }
+        }
+    }
+
+    private func connect() throws(NATSError) -> OpaquePointer {
+        let options = try settings.makeOptions(named: "\(settings.name), reading", writesAtOnce: true)
+        defer { natsOptions_Destroy(options) }
+        // A connection that the client connects anew may be read by one thread while another one begins it.
+        try NATSError.check(natsOptions_SetAllowReconnect(options, false))
+        try loop.attach(to: options)
+        var connection: OpaquePointer?
+        try NATSError.check(natsConnection_Connect(&connection, options))
+        guard let connection else { preconditionFailure("the client has connected without a connection") }
+        return connection
+    }
+
+    /// Reads until the end of the connection, which this frees.
+    private func serve(_ connection: OpaquePointer, telling tell: (ConnectionChange) -> Void) {
+        var subscriptions: [(subscription: OpaquePointer, handler: Handler)] = []
+        let isClosed = state.withLock { state in
+            state.connection = Connection(object: connection)
+            return state.isClosed
+        }
+        defer {
+            state.withLock { $0.connection = nil }
+            for (subscription, _) in subscriptions { natsSubscription_Destroy(subscription) }
+            natsConnection_Destroy(connection)
+            tell(.disconnected)
+        }
+        guard !isClosed else { return }
+        for (subject, handler) in state.withLock(\.subjects) {
+            var subscription: OpaquePointer?
+            guard natsConnection_SubscribeSync(&subscription, connection, subject) == NATS_OK, let subscription
+            else { return }
+            subscriptions.append((subscription, handler))
+        }
+        tell(.connected)
+        while loop.isAttached, !self.isClosed {
+            if loop.isWriting { natsConnection_ProcessWriteEvent(connection) }
+            guard loop.waitUntilReadable() else { continue }
+            natsConnection_ProcessReadEvent(connection)
+            for (subscription, handler) in subscriptions { Self.takeMessages(of: subscription, handler) }
+        }
+    }
+
+    private static func takeMessages(of subscription: OpaquePointer, _ handler: Handler) {
+        var count: Int32 = 0
+        // Asking for a message that is not there takes far longer, because the client writes an error's text.
+        while natsSubscription_GetPending(subscription, &count, nil) == NATS_OK, count > 0 {
+            var message: OpaquePointer?
+            guard natsSubscription_NextMsg(&message, subscription, 0) == NATS_OK, let message else { return }
+            handler(NATSMessage(message, of: subscription))
+        }
+    }
+}
