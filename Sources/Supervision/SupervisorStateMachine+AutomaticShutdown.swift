@@ -28,11 +28,12 @@ extension SupervisorStateMachine {
 }
 
 extension SupervisedChild {
-    /// Whether the child does its work, or will do so again without a request.
+    /// Whether the child does its work, or will do so.
     fileprivate var isActive: Bool {
         switch phase {
-        case .queued, .spawning, .starting, .ready, .stopping, .backingOff, .waiting, .dormant: true
-        case .notStarted, .stopped, .gaveUp: false
+        // While all run, a child is not started yet only if it was just added: the request for its start will come.
+        case .notStarted, .queued, .spawning, .starting, .ready, .stopping, .backingOff, .waiting, .dormant: true
+        case .stopped, .gaveUp: false
         }
     }
 }

@@ -92,6 +92,16 @@ struct SignificantTests {
         #expect(deeds(all) { all.exit(1, .exited(status: 0)) } == ["end with transient", "drain keeper"])
     }
 
+    @Test("one that was added and waits for its start has not ended")
+    func oneIsAdded() {
+        let all = running(.allSignificant)
+        all.give(.childrenAdded([child("added", restart: .transient, isSignificant: true)]))
+        #expect(deeds(all) { all.exit(1, .exited(status: 0)) }.isEmpty)
+        #expect(deeds(all) { all.give(.startChildRequested(index: 2)) } == ["spawn added 1"])
+        all.allComeUp()
+        #expect(deeds(all) { all.exit(2, .exited(status: 0)) } == ["end with added", "drain keeper"])
+    }
+
     @Test("an end that was asked for does not count, but its child is not waited for any more")
     func stoppedOnRequest() {
         let simulation = running(.allSignificant, significant: [.transient, .temporary])
