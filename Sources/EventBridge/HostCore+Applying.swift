@@ -23,6 +23,7 @@ extension HostCore {
         let gone = changes.removed.flatMap(indices(of:))
         let new = append(changes.added)
         supervisor?.childrenAdded(new.map { specification($0).child })
+        for index in gone { supervisor?.removalPlanned(index: index) }
         router.exchange(adding: new.map { worker($0).peer }, leaving: gone.map { worker($0).peer })
 
         await remove(gone, finishingWithin: limit)

@@ -32,9 +32,7 @@ struct SupervisedChild: Sendable {
     /// Whether the start of the supervisor waits for the child.
     var isAwaited = false
     var wasReady = false
-    /// Whether the child's removal was requested, and whether the environment was told that it is gone.
-    var isRemoved = false
-    var isGone = false
+    var membership = Membership.present
     var lastExit: ExitReason?
     var deaths: [ChildDeath] = []
     var diedOf: ExitReason?
@@ -49,9 +47,19 @@ struct SupervisedChild: Sendable {
     init(gone name: String) {
         self.init(ChildSpecification(name, executable: .path("")))
         phase = .stopped
-        isRemoved = true
-        isGone = true
+        membership = .gone
         reported = status(groupRestart: nil)
+    }
+
+    /// How far the child's removal has come; nothing leads back to an earlier step.
+    enum Membership: Comparable, Sendable {
+        case present
+        /// The removal will be requested.
+        case leaving
+        /// The removal was requested.
+        case removed
+        /// The environment was told that nothing is left of the child.
+        case gone
     }
 
     enum Phase: Hashable, Sendable {
@@ -107,6 +115,12 @@ struct SupervisedChild: Sendable {
         case handOver
         case giveUp(String)
     }
+
+    /// Whether the child's removal was requested.
+    var isRemoved: Bool { membership >= .removed }
+
+    /// Whether the end of the child, which is no longer significant once it is to be removed, may end the others.
+    var isSignificant: Bool { specification.isSignificant && membership == .present }
 
     /// Whether the child has a process, may have one, or has had one whose end is still being handled.
     var isLive: Bool {

@@ -96,6 +96,9 @@ package final class Supervisor: @unchecked Sendable {
     /// Starts a child that was added; the child's status shows whether the start has succeeded.
     package func startChildRequested(index: Int) { take(.startChildRequested(index: index)) }
 
+    /// Notes that a child's removal will be requested soon: the child goes on, but its end no longer ends the others.
+    package func removalPlanned(index: Int) { take(.removalPlanned(index: index)) }
+
     /// Stops a child for good, and then calls the environment's `childRemoved`, even if the supervisor has stopped.
     package func removeChildRequested(index: Int) { take(.removeChildRequested(index: index)) }
 

@@ -38,6 +38,8 @@ package enum SupervisorInput: Hashable, Sendable {
     case childrenAdded([ChildSpecification])
     /// A child that was added is to start.
     case startChildRequested(index: Int)
+    /// A child is to be removed as soon as the environment requests that; until then it goes on.
+    case removalPlanned(index: Int)
     /// A child is to stop and never to come back.
     case removeChildRequested(index: Int)
     case stopRequested
@@ -59,7 +61,7 @@ extension SupervisorInput {
             (index, start)
         case .startRequested, .demandArose, .timerFired, .restartRequested, .replaceRequested, .replacementCalledOff,
             .stopChildRequested, .giveUpRequested, .stopRequested, .stopEscalated, .childrenAdded, .startChildRequested,
-            .removeChildRequested:
+            .removalPlanned, .removeChildRequested:
             nil
         }
     }

@@ -2,7 +2,7 @@
 extension SupervisorStateMachine {
     /// Notes that a child has come to rest without a request.
     mutating func noteRest(_ index: Int) {
-        if children[index].specification.isSignificant { endedSignificant = index }
+        if children[index].isSignificant { endedSignificant = index }
     }
 
     /// Tells the environment to stop everything if the end of a significant child ends the others.
@@ -17,7 +17,7 @@ extension SupervisorStateMachine {
         case .never: return
         case .anySignificant: break
         case .allSignificant:
-            if children.contains(where: { $0.specification.isSignificant && $0.isActive }) { return }
+            if children.contains(where: { $0.isSignificant && $0.isActive }) { return }
         }
         isEndingWithSignificant = true
         conclusions.append(.announceAutomaticShutdown(index: index))

@@ -21,10 +21,17 @@ extension SupervisorStateMachine {
         if children[index].isOnDemand { fallDormant(index) }
     }
 
+    /// Notes that a child will be removed: from now on it is not significant.
+    ///
+    /// The others go on without it, whether it ends by itself before its removal is requested, or because of that.
+    mutating func planRemoval(_ index: Int) {
+        if isPresent(index) { children[index].membership = .leaving }
+    }
+
     /// Stops a child for good; the environment is told when nothing is left of it, and nothing brings it back.
     mutating func remove(_ index: Int) {
         guard isPresent(index) else { return }
-        children[index].isRemoved = true
+        children[index].membership = .removed
         children[index].isAwaited = false
         // While all children are being stopped, the child goes down when its turn comes.
         if mode != .stopping { stopForGood(index) }
@@ -36,9 +43,9 @@ extension SupervisorStateMachine {
 
     /// Reports removed children once nothing is left of them or of a process that was to take their place.
     mutating func settleRemovals() {
-        for index in children.indices where children[index].isRemoved && !children[index].isGone {
+        for index in children.indices where children[index].membership == .removed {
             guard !children[index].isLive, children[index].replacement == nil else { continue }
-            children[index].isGone = true
+            children[index].membership = .gone
             conclusions.append(.announceRemoval(index: index))
         }
     }
@@ -48,7 +55,7 @@ extension SupervisorStateMachine {
     /// The index stays taken. Only the name is kept, because children may come and go without end. The changed status
     /// is not reported.
     package mutating func forget(_ index: Int) {
-        guard children.indices.contains(index), children[index].isGone else { return }
+        guard children.indices.contains(index), children[index].membership == .gone else { return }
         children[index] = SupervisedChild(gone: children[index].specification.name)
     }
 }

@@ -25,7 +25,7 @@ extension SupervisorStateMachine {
         case .handlerTimedOut, .childIdled: break
         case .startRequested, .demandArose, .timerFired, .restartRequested, .replaceRequested, .replacementCalledOff,
             .stopChildRequested, .giveUpRequested, .stopRequested, .stopEscalated, .childrenAdded, .startChildRequested,
-            .removeChildRequested:
+            .removalPlanned, .removeChildRequested:
             break
         }
     }

@@ -124,6 +124,7 @@ package struct SupervisorStateMachine: Sendable {
             if mode == .running, isPresent(index) { giveUp(index, reason) }
         case .childrenAdded(let specifications): add(specifications)
         case .startChildRequested(let index): startAdded(index)
+        case .removalPlanned(let index): planRemoval(index)
         case .removeChildRequested(let index): remove(index)
         case .stopRequested: stop()
         case .stopEscalated:

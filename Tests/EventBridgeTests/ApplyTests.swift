@@ -8,6 +8,12 @@ import Supervision
 import TestSupport
 import Testing
 
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
 @Suite("Bringing a bridge to other workers while events flow", .serialized)
 struct ApplyTests {
     private let publisher = EventPublisher()
@@ -380,6 +386,41 @@ struct ApplyTests {
     }
 
     // MARK: - Several, and the end
+
+    @Test(
+        "A significant worker that ends by itself before it is asked to, but is removed, does not end the others",
+        .timeLimit(.minutes(5))
+    )
+    func significantOneLeaves() async throws {
+        func job(_ name: String, _ misbehaviour: String = "none") -> WorkerSpecification {
+            var job = worker(name, misbehaviour)
+            (job.child.restart, job.child.isSignificant) = (.temporary, true)
+            return job
+        }
+        let bridge = try BridgeHost(
+            publisher: publisher,
+            workers: [job("goes", "hang-on:hang")],
+            automaticShutdown: .anySignificant
+        )
+        try await bridge.start()
+        let endings = Collected<BridgeEnding>()
+        let subscription = publisher.subscribe(to: BridgeEnding.self) { endings.add($0) }
+        let pid = try #require(pids(bridge)["goes"])
+        publisher.publish(WorkRequested(number: 1, text: "hang"))
+        async let changes = bridge.apply([job("new")], finishingWithin: patience)
+        for await update in bridge.statusUpdates where update["new"] != nil { break }
+        // When events go by the new list, it is known that the old worker will leave; it is still finishing its event.
+        while bridge.statistics.first(where: { $0.worker == "new" })?.sent.offered ?? 0 == 0 {
+            publisher.publish(WorkRequested(number: 2, text: ""))
+            await Task.yield()
+        }
+        kill(pid, SIGKILL)
+        #expect(try await changes.started == ["new"])
+        #expect(bridge.status.map(\.state) == [.ready])
+        #expect(endings.all.isEmpty)
+        await bridge.shutdown()
+        subscription.cancel()
+    }
 
     @Test(
         "The second of two calls waits for the first, and is compared with its result",

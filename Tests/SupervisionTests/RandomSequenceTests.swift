@@ -81,7 +81,7 @@ import Darwin
         let start = isNoise ? known - .random(in: 0...2, using: &random) : known
         let reasons: [ExitReason] = [.exited(status: 0), .exited(status: 1), segmentationFault, .reapedElsewhere]
         let reason = reasons.randomElement(using: &random) ?? segmentationFault
-        switch Int.random(in: 0..<57, using: &random) {
+        switch Int.random(in: 0..<58, using: &random) {
         case 0..<3: return .startRequested
         case 3..<10: return .childSpawned(index: index, start: start, pid: 1)
         case 10..<12:
@@ -134,6 +134,7 @@ import Darwin
             )
         case 53, 54: return .startChildRequested(index: index)
         case 55: return .removeChildRequested(index: index)
+        case 57: return .removalPlanned(index: index)
         case 40...42: return .demandArose(index: index)
         case 43, 44: return .childIdled(index: index, start: start)
         case 38: return Int.random(in: 0..<4, using: &random) == 0 ? .stopRequested : .startRequested

@@ -102,6 +102,25 @@ struct SignificantTests {
         #expect(deeds(all) { all.exit(2, .exited(status: 0)) } == ["end with added", "drain keeper"])
     }
 
+    @Test("one that is to be removed ends no other, however it ends", arguments: [true, false])
+    func oneLeaves(isRequested: Bool) {
+        let any = running(.anySignificant, significant: [.transient, .temporary])
+        any.give(.removalPlanned(index: 1))
+        if isRequested { any.give(.removeChildRequested(index: 1)) }
+        let removal = isRequested ? ["removed transient"] : []
+        #expect(deeds(any) { any.exit(1, .exited(status: 0)) } == removal)
+        #expect(deeds(any) { any.exit(2) } == ["end with temporary", "drain keeper"])
+    }
+
+    @Test("one that is to be removed is not waited for, though it goes on", arguments: [true, false])
+    func theOtherLeaves(isRequested: Bool) {
+        let all = running(.allSignificant, significant: [.transient, .temporary])
+        all.give(.removalPlanned(index: 1))
+        if isRequested { all.give(.removeChildRequested(index: 1)) }
+        let stops = ["end with temporary"] + (isRequested ? [] : ["drain transient"])
+        #expect(deeds(all) { all.exit(2) } == stops)
+    }
+
     @Test("an end that was asked for does not count, but its child is not waited for any more")
     func stoppedOnRequest() {
         let simulation = running(.allSignificant, significant: [.transient, .temporary])

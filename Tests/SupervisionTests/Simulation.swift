@@ -332,7 +332,7 @@ final class Simulation {
         case .removeChildRequested(let index): if processes.indices.contains(index) { removed.insert(index) }
         case .childViolated, .heartbeatMissed, .handlerTimedOut, .childDrained, .childAskedForTime, .timerFired,
             .childIdled, .restartRequested, .replacementCalledOff, .stopChildRequested, .giveUpRequested,
-            .startChildRequested:
+            .startChildRequested, .removalPlanned:
             break
         }
     }

@@ -408,6 +408,7 @@ import Testing
     static let membershipInputs: [(name: String, input: @Sendable (Simulation) -> SupervisorInput?)] = [
         ("add another", { _ in .childrenAdded([child("z")]) }),
         ("start added", { _ in .startChildRequested(index: 0) }),
+        ("plan to remove", { _ in .removalPlanned(index: 0) }),
         ("remove", { _ in .removeChildRequested(index: 0) }),
     ]
 
@@ -706,6 +707,7 @@ import Testing
             #expect(simulation.give(.giveUpRequested(index: index, reason: "no")).isEmpty)
             #expect(simulation.give(.demandArose(index: index)).isEmpty)
             #expect(simulation.give(.startChildRequested(index: index)).isEmpty)
+            #expect(simulation.give(.removalPlanned(index: index)).isEmpty)
             #expect(simulation.give(.removeChildRequested(index: index)).isEmpty)
         }
     }
