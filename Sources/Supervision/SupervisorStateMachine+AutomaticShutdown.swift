@@ -32,7 +32,8 @@ extension SupervisedChild {
     fileprivate var isActive: Bool {
         switch phase {
         // While all run, a child is not started yet only if it was just added: the request for its start will come.
-        case .notStarted, .queued, .spawning, .starting, .ready, .stopping, .backingOff, .waiting, .dormant: true
+        case .notStarted, .queued, .backingOff, .waiting, .dormant: true
+        case .spawning, .starting, .ready, .stopping: intent != .stop
         case .stopped, .gaveUp: false
         }
     }

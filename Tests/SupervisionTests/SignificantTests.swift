@@ -129,6 +129,14 @@ struct SignificantTests {
         #expect(deeds(simulation) { simulation.exit(2) } == ["end with temporary", "drain keeper"])
     }
 
+    @Test("one that goes down on request is not waited for either")
+    func stoppingOnRequest() {
+        let simulation = running(.allSignificant, significant: [.transient, .temporary])
+        simulation.give(.stopChildRequested(index: 1))
+        #expect(deeds(simulation) { simulation.exit(2) } == ["end with temporary"])
+        #expect(deeds(simulation) { simulation.exit(1, .exited(status: 0)) } == ["drain keeper"])
+    }
+
     @Test("an end along with a sibling that is restarted does not count")
     func stoppedAlongWithASibling() {
         let simulation = running(.anySignificant, significant: [.temporary], strategy: .oneForAll)
