@@ -46,8 +46,9 @@ public final class BridgeHost: Sendable {
     ///   - workerGuard: whether `bridge-guard` watches over the workers.
     ///   - control: where other processes of this user attach with `BridgeClient`; nil, the default, if none may.
     ///   - output: gets the lines that workers print within `WorkerLimits.output`, on a thread that it must not hold
-    ///     up. With nil, the default, each such line is published as ``WorkerOutput``. A line without a subscriber goes
-    ///     to standard error, after the worker's name, as far as standard error takes it without waiting.
+    ///     up. With nil, the default, each such line is published as ``WorkerOutput``. A line without a subscriber in
+    ///     this process or in a worker goes to standard error, after the worker's name, as far as standard error takes
+    ///     it without waiting.
     /// - Throws: ``BridgeError`` if there are mistakes, all of which it names, or if the system refuses resources.
     public convenience init(
         publisher: EventPublisher,

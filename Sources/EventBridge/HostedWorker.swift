@@ -55,6 +55,7 @@ extension HostedWorker {
             rate: specification.limits.output,
             reports: host.reports,
             poller: host.poller,
+            router: host.router,
             target: host.output.target
         )
         printed = OutputLog(host.output.numbers)

@@ -9,7 +9,7 @@ final class OutputGate: @unchecked Sendable {
 
     enum Target: Sendable {
         case closure(@Sendable (WorkerOutput) -> Void)
-        /// Lines are published, and printed if nothing subscribes to them.
+        /// Lines are published, and printed unless this process or a worker subscribes to them.
         case published(otherwise: UnclaimedOutput)
     }
 
@@ -19,21 +19,25 @@ final class OutputGate: @unchecked Sendable {
     private let worker: String
     private let reports: ReportStrand
     private let poller: Poller
+    private let router: EventRouter?
     private let target: Target
     private let lock = Lock()
     private var meter: OutputMeter
     private var isToldLater = false
 
+    /// - Parameter router: knows which processes subscribe to the lines; nil if none can.
     init(
         worker: String,
         rate: Int,
         reports: ReportStrand,
         poller: Poller,
+        router: EventRouter?,
         target: Target
     ) {
         self.worker = worker
         self.reports = reports
         self.poller = poller
+        self.router = router
         self.target = target
         meter = OutputMeter(rate: rate, at: MonotonicClock.now())
     }
@@ -50,7 +54,9 @@ final class OutputGate: @unchecked Sendable {
             case .closure(let closure): closure(output)
             case .published(let otherwise):
                 let isWanted = reports.publish(output, bytes: line.bytes.count)
-                if !isWanted { otherwise.print(line.text, of: worker) }
+                // A client that looks on, such as `supervisor logs`, takes the lines away from nothing.
+                let isLeftToClients = router?.isWantedByAttachedAlone(WorkerOutput.eventName) ?? false
+                if !isWanted || isLeftToClients { otherwise.print(line.text, of: worker) }
             }
         }
         if isFirst { poller.schedule(after: Self.interval) { [weak self] in self?.tell() } }

@@ -1,6 +1,7 @@
 import BridgePlatform
 
-/// Prints on standard error the workers' lines that nothing subscribes to, each after the worker's name.
+/// Prints on standard error the workers' lines that neither this process nor a worker subscribes to, each after the
+/// worker's name.
 ///
 /// Printing waits for no reader, except where ``UnwaitedOutput`` says so: what standard error does not take at once is
 /// left out. Of a line that is taken in part, the rest is left out.

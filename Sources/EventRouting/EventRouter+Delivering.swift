@@ -190,6 +190,12 @@ extension EventRouter {
         return !fanout.targets.isEmpty || !fanout.attached.isEmpty || publisher.isWanted(name)
     }
 
+    /// Whether attached peers are the only ones that want the events of this name.
+    package func isWantedByAttachedAlone(_ name: String) -> Bool {
+        guard let fanout = names.known(name)?.fanout else { return false }
+        return !fanout.attached.isEmpty && fanout.targets.isEmpty && !publisher.isWanted(name)
+    }
+
     // MARK: - Events of a journal, for one worker
 
     /// Whether a worker wants the events of this name now: its specification lists them, or its process has asked.

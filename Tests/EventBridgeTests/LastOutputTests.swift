@@ -1,3 +1,4 @@
+import BridgeClient
 import BridgePlatform
 import DomainEvents
 import EventRouting
@@ -126,6 +127,7 @@ struct UnclaimedOutputTests {
             rate: 1 << 20,
             reports: ReportStrand(publisher: publisher, poller: poller),
             poller: poller,
+            router: nil,
             target: .published(otherwise: output)
         )
     }
@@ -163,6 +165,34 @@ struct UnclaimedOutputTests {
         #expect(try text(in: reading) == "[w] again\n")
         withExtendedLifetime(writing) {}
         poller.stop()
+    }
+
+    @Test("goes there also while a client follows it", .timeLimit(.minutes(5)))
+    func attachedClient() async throws {
+        let home = try AttachHome()
+        let attached = home.publisher.subscribe(to: ClientAttached.self) { home.attached.add($0) }
+        let bridge = try BridgeHost(
+            publisher: home.publisher,
+            workers: [faulty("flood-stdout", subscribes: [WorkRequested.self])],
+            control: ControlSocket(home.path)
+        )
+        try await bridge.start()
+        let (publisher, followed) = (EventPublisher(), Collected<WorkerOutput>())
+        let following = publisher.subscribe(to: WorkerOutput.self) { followed.add($0) }
+        let client = try await home.attach(publisher)
+        let pipe = try FileDescriptor.pipe()
+        let (reading, writing) = (SharedDescriptor(pipe.reading), SharedDescriptor(pipe.writing))
+        let own = dup(STDERR_FILENO)
+        try #require(own >= 0 && dup2(writing.rawValue, STDERR_FILENO) == STDERR_FILENO)
+        home.publisher.publish(WorkRequested(number: 1, text: ""))
+        await followed.wait { $0.count == 2 }
+        await client.close()
+        await bridge.shutdown()
+        dup2(own, STDERR_FILENO)
+        Self.close(own)
+        let printed = try text(in: reading).split(separator: "\n")
+        #expect(printed.count { $0.hasPrefix("[faulty] a line that nothing") } == 2)
+        withExtendedLifetime((attached, following, writing)) {}
     }
 
     @Test("beside it stands what a bridge has lost that is released without a shutdown", .timeLimit(.minutes(5)))
