@@ -254,6 +254,15 @@ def use(browser, supervisor, token):
     browser.wait(start, "the second start in the history")
     browser.wait(row("workers", "worker") + ".cells[4].textContent === '2'", "two starts in the table")
 
+    # An event may name any worker, even one that is named as what every object of JavaScript has.
+    names = ["constructor", "__proto__", "the last one"]
+    items = [{"history": {"worker": name, "text": f"of {name}", "time": None}} for name in names]
+    news = json.dumps(json.dumps({"items": items}))
+    tell = f'stream.dispatchEvent(new MessageEvent("news", {{ data: {news} }}))'
+    shown = browser.value(f'{tell}, at("history").innerText')
+    if not all(f"of {name}" in shown for name in names):
+        raise Failure(f"the page does not show the histories of {names}; it shows: {shown}")
+
     publish(browser, "TextReceived", '{"text": "call <i>me</i> Ishmael"}')
     browser.wait(row("tail", "TextListed"), "an event that two workers have passed on")
     publish(browser, "WorkRequested", '{"number": 7, "text": "<b id=bold>markup</b>"}')
