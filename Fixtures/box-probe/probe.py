@@ -6,12 +6,14 @@ process gets this JSON as VICTIM, tries one act after the other, and prints a li
 
 import ctypes
 import errno
+import fcntl
 import json
 import os
 import platform
 import resource
 import socket
 import sys
+import termios
 
 CALLS = {
     # The first of each pair is x86-64's number, the second that of ARM64 and RISC-V, which share theirs.
@@ -209,6 +211,16 @@ def watch(directory):
     os.close(descriptor)
 
 
+def ask_as_terminal(request):
+    # A pipe is no terminal: if no filter refuses the call, its error is ENOTTY.
+    ends = os.pipe()
+    try:
+        fcntl.ioctl(ends[0], request, b"\x03")
+    finally:
+        for end in ends:
+            os.close(end)
+
+
 def set_attributes(process):
     # struct sched_attr of version 0: SCHED_OTHER, nice 0.
     attributes = (ctypes.c_uint32 * 12)(48, 0)
@@ -265,6 +277,8 @@ def tries(found):
         "queue of POSIX": lambda: make_queue(found["queue"]),
         "shared memory of POSIX": lambda: write(found["shared"], b"x"),
         "user namespace": unshare_user,
+        "type into a terminal": lambda: ask_as_terminal(termios.TIOCSTI),
+        "paste into a terminal": lambda: ask_as_terminal(termios.TIOCLINUX),
         "read a file": lambda: read(directory + "/file"),
         "watch a directory": lambda: watch(directory),
         "abstract socket": lambda: connect("\0" + found["abstract"]),

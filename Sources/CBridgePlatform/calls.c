@@ -182,6 +182,19 @@ static void refuse_limits_of_others(struct filter *filter) {
     refuse(filter, EPERM);
 }
 
+/// Refuses what puts text into a terminal's input, where a shell outside the box would execute the text: TIOCSTI in any
+/// terminal, and TIOCLINUX, which selects and pastes text, in a console of Linux. Before Linux 6.7 the latter needs no
+/// rights.
+static void refuse_input_for_terminals(struct filter *filter) {
+    expect_equal(filter, SYS_ioctl, 6);
+    load_argument(filter, 1);
+    expect_equal(filter, TIOCSTI, 1);
+    refuse(filter, EPERM);
+    expect_equal(filter, TIOCLINUX, 1);
+    refuse(filter, EPERM);
+    allow(filter);
+}
+
 static void refuse_foreign_calls(struct filter *filter) {
     load(filter, offsetof(struct seccomp_data, arch));
     // A 32-bit program would have other numbers, and socketcall, whose arguments no filter sees.
@@ -206,8 +219,7 @@ static void refuse_changes_outside(struct filter *filter) {
     refuse_limits_of_others(filter);
     refuse_argument(filter, SYS_unshare, 0, BPF_JSET, CLONE_NEWUSER);
     refuse_argument(filter, SYS_clone, 0, BPF_JSET, CLONE_NEWUSER);
-    // This call puts text into a terminal's input, and a shell outside the box would execute the text.
-    refuse_argument(filter, SYS_ioctl, 1, BPF_JEQ, TIOCSTI);
+    refuse_input_for_terminals(filter);
 }
 
 static void refuse_network(struct filter *filter, bool refuses_connections) {

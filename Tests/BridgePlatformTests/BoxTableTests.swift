@@ -72,6 +72,8 @@ extension PlatformTests {
             ("semaphore of System V", ["?", "ENOSYS", "ENOSYS", "ENOSYS"]),
             ("queue of POSIX", ["?", "ENOSYS", "ENOSYS", "ENOSYS"]),
             ("user namespace", ["?", "EPERM", "EPERM", "EPERM"]),
+            ("type into a terminal", ["ENOTTY", "EPERM", "EPERM", "EPERM"]),
+            ("paste into a terminal", ["ENOTTY", "EPERM", "EPERM", "EPERM"]),
             // Files are ruled, or they are not.
             ("read a file", ["done", "done", "EACCES", "EACCES"]),
             ("shared memory of POSIX", ["done", "done", "EACCES", "EACCES"]),
