@@ -13,8 +13,13 @@ extension SupervisorStateMachine {
     /// Notes that something has come for a child.
     mutating func noteDemand(_ index: Int) {
         guard mode == .running, children.indices.contains(index), children[index].phase == .dormant else { return }
+        guard groupRestart == nil || restartsAlone(index) else {
+            // Once the group comes back, the child falls dormant, and what has come is found again.
+            children[index].phase = .waiting
+            return
+        }
         if children[index].failures > 0 { children[index].restarts += 1 }
-        children[index].phase = groupRestart == nil || restartsAlone(index) ? .queued : .waiting
+        children[index].phase = .queued
     }
 
     /// Notes that a child has had nothing to do for its idle time; what comes from now on waits for its next start.

@@ -120,6 +120,23 @@ struct DemandTests {
         #expect(deeds(simulation) { simulation.fireNext() } == ["watch b", "spawn a 2", "spawn c 2"])
     }
 
+    @Test("what comes while a group behind it restarts starts it once, and counts as one restart")
+    func demandWhileTheGroupBehindItRestarts() {
+        let simulation = Simulation([child("a", onDemand: OnDemand()), child("b")], strategy: .restForOne)
+        simulation.startAll()
+        simulation.demanded(0)
+        simulation.allComeUp()
+        simulation.exit(0, segmentationFault)
+        simulation.exit(1)
+        #expect(deeds(simulation) { simulation.fireNext() } == ["watch a", "spawn b 2"])
+        simulation.allComeUp()
+        simulation.exit(1, segmentationFault)
+        #expect(deeds(simulation) { simulation.demanded(0) }.isEmpty)
+        #expect(deeds(simulation) { simulation.fireNext() } == ["watch a", "spawn b 3"])
+        #expect(deeds(simulation) { simulation.demanded(0) } == ["spawn a 2"])
+        #expect(simulation.status[0].restarts == 1)
+    }
+
     @Test("those that are tied to one that is given up are given up, also while they are down")
     func givenUpWithSibling() {
         let simulation = Simulation([child("a"), child("b", onDemand: OnDemand())], strategy: .restForOne)
