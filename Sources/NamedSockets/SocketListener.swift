@@ -37,6 +37,8 @@ package final class SocketListener: Entrance, @unchecked Sendable {
     private var connections: [UInt64: Connection] = [:]
     private var lastConnection: UInt64 = 0
     private var registration: Poller.Registration?
+    /// Whether the poller has yet to watch the socket that was made anew.
+    private var isUnwatched = false
     private var isDeadlineSet = false
     private var isStopped = false
     /// A spare descriptor for the time when descriptors run out.
@@ -128,7 +130,7 @@ package final class SocketListener: Entrance, @unchecked Sendable {
         }
         let replaced = lock.withLock {
             guard !isStopped else { return made as Poller.Registration? }
-            defer { registration = made }
+            defer { (registration, isUnwatched) = (made, false) }
             return registration
         }
         replaced?.cancel()
@@ -283,16 +285,22 @@ package final class SocketListener: Entrance, @unchecked Sendable {
     }
 
     private func look() {
-        guard !lock.withLock({ isStopped }) else { return }
+        let (isStopped, isUnwatched) = lock.withLock { (self.isStopped, self.isUnwatched) }
+        guard !isStopped else { return }
+        let isOwn: Bool
         switch socket.look() {
-        case .own: return lock.withLock { lastFault = nil }
+        case .own where !isUnwatched: return lock.withLock { lastFault = nil }
+        case .own: isOwn = true
         case .unknown: return
-        case .nothing, .foreign: break
+        case .nothing, .foreign: isOwn = false
         }
-        // Peers may still wait to be accepted at the old socket.
-        acceptSome(from: socket.socket)
         do {
-            try socket.recreate()
+            if !isOwn {
+                // Peers may still wait to be accepted at the old socket.
+                acceptSome(from: socket.socket)
+                try socket.recreate()
+                lock.withLock { self.isUnwatched = true }
+            }
             try listen()
             lock.withLock { lastFault = nil }
             note(.recreated)
