@@ -32,11 +32,13 @@ class Failure(Exception):
 class Dashboard:
     """A dashboard in this directory, and the host's end of its link."""
 
-    def __init__(self, *arguments):
+    def __init__(self, *arguments, token=None):
         self.host, inherited = socket.socketpair()
         environment = dict(os.environ, EVENT_BRIDGE_FD=str(inherited.fileno()), EVENT_BRIDGE_NAME="dashboard",
                            EVENT_BRIDGE_COOKIE="cookie")  # fmt: skip
         environment.pop("DASHBOARD_TOKEN", None)
+        if token is not None:
+            environment["DASHBOARD_TOKEN"] = token
         self.process = subprocess.Popen(
             [sys.executable, *arguments], env=environment, pass_fds=[inherited.fileno()], stderr=subprocess.PIPE,
             text=True,
@@ -154,6 +156,21 @@ def wrong_port():
                 raise Failure(f"with the port {port} the dashboard has ended with {dashboard.process.wait()}: {last}")
 
 
+def wrong_token():
+    """A token is too short, or has characters that a header does not carry as they are."""
+    for token, why in (
+        ("short", "5 characters; it needs 16"),
+        ("a token with an umlaut: ü", "a character that is not a printable one of ASCII"),
+        ("a token with\na line's end", "a character that is not a printable one of ASCII"),
+    ):
+        with contextlib.closing(Dashboard(WORKER, "--socket", "page", token=token)) as dashboard:
+            if dashboard.says("hello"):
+                raise Failure(f"the dashboard says hello with the token {token!r}")
+            said, status = dashboard.process.stderr.read(), dashboard.process.wait()
+            if status != 1 or said != f"DASHBOARD_TOKEN has {why}\n":
+                raise Failure(f"with the token {token!r} the dashboard has ended with {status}: {said}")
+
+
 def unforeseen_error():
     """The attempts to listen end with an error that is none of a taken address: the first of them, or a later one."""
     program = f"""if True:
@@ -177,7 +194,7 @@ def unforeseen_error():
 
 
 def main():
-    for check in (forged_reports, directory_in_place_of_socket, wrong_port, unforeseen_error):
+    for check in (forged_reports, directory_in_place_of_socket, wrong_port, wrong_token, unforeseen_error):
         with tempfile.TemporaryDirectory() as directory:
             os.chdir(directory)
             check()

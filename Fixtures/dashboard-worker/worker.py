@@ -86,6 +86,9 @@ async def main():
     token = os.environ.pop("DASHBOARD_TOKEN", "")
     if token and len(token) < SHORTEST_TOKEN:
         raise SystemExit(f"DASHBOARD_TOKEN has {len(token)} characters; it needs {SHORTEST_TOKEN}")
+    # Programs encode other characters in a header in different ways, so no request would have the token.
+    if not token.isascii() or not token.isprintable():
+        raise SystemExit("DASHBOARD_TOKEN has a character that is not a printable one of ASCII")
     bridge = Bridge.inherited()
     address = SocketAddress(chosen.socket) if chosen.socket else PortAddress(chosen.port)
     picture, listeners, desk = Picture(bridge.name), Listeners(), Desk(chosen.control)
