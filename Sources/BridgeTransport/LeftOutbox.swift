@@ -57,10 +57,10 @@ extension Link {
     /// Brings to the sink those events of a left outbox that the former host had not recorded, in their order.
     ///
     /// The link was made for this, with the former host as its own source, and is never started. A host records the
-    /// events of a link in the order of their sequences. So the former host had received all events up to the last one
-    /// that it recorded. The events after that one had no effect as a rule. But the former host may have handled an
-    /// event without recording it, so each event comes with an attempt of 2 or more. Events that the worker had seen
-    /// settled do not come.
+    /// events of a link in the order of their sequences, except for events that it could not record when they came. So
+    /// the former host had received all events up to the newest one that has a record. The events after that one had no
+    /// effect as a rule. But the former host may have handled an event without recording it, so each event comes with
+    /// an attempt of 2 or more. Events that the worker had seen settled do not come.
     ///
     /// For this an event counts only if its record can be told from others. A record that has the identity of an
     /// imported event may be of an earlier import. So an imported event counts only if it has a bookmark, and if no
@@ -74,8 +74,8 @@ extension Link {
     ///   - recordedName: returns the name that a frame spells or gives by number; nil if events of it are not recorded.
     ///     Such events are left out: nothing says whether they had an effect. An error ends the recovery in front of
     ///     the event.
-    ///   - newestRecord: finds which of the events, given in their order, was recorded last. It gets the events that
-    ///     may have a record and that count, and is called only if one of them is unsettled.
+    ///   - newestRecord: finds the newest of the events, given in their order, that has a record. It gets the events
+    ///     that may have a record and that count, and is called only if one of them is unsettled.
     package func recover(
         _ left: LeftOutbox,
         of peer: EventSource,

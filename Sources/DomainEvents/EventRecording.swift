@@ -40,7 +40,7 @@ package protocol EventRecording: AnyObject, Sendable {
     /// The directory need not exist. Nothing but hosts uses it.
     var outboxDirectory: String? { get }
 
-    /// Which of these events, given in the order in which a host received them, was recorded last; nil for none.
+    /// The newest of these events that has a record, given in the order in which a host received them; nil for none.
     ///
     /// The calling thread waits for the files.
     /// - Parameters:

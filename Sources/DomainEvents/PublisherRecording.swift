@@ -53,7 +53,7 @@ package final class PublisherRecording: @unchecked Sendable {
     /// The directory in which a host may keep its workers' outboxes; nil if there is none.
     package var outboxDirectory: String? { lock.withLock { recorder }?.outboxDirectory }
 
-    /// Which of these events was recorded last: see ``EventRecording/lastRecorded(of:after:)``; nil without a recorder.
+    /// The newest of these events with a record: ``EventRecording/lastRecorded(of:after:)``; nil without a recorder.
     package func lastRecorded(of events: [EventContext], after position: UInt64) throws -> RecordIdentity? {
         try lock.withLock { recorder }?.lastRecorded(of: events, after: position)
     }

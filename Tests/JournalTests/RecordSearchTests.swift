@@ -8,9 +8,21 @@ import Testing
 /// What a host asks that finds the outbox of a killed worker.
 @Suite("The newest record of some events", .timeLimit(.minutes(2)))
 struct RecordSearchTests {
-    private static func event(_ number: UInt64, incarnation: UInt64 = 7, time: UInt64 = 0) -> EventContext {
+    private static func event(
+        _ number: UInt64,
+        incarnation: UInt64 = 7,
+        time: UInt64 = 0,
+        attempt: Int = 1
+    ) -> EventContext {
         let id = EventID(origin: "a", incarnation: incarnation, number: number)
-        return EventContext(id: id, nanosecondsSinceEpoch: time)
+        return EventContext(id: id, nanosecondsSinceEpoch: time, attempt: attempt)
+    }
+
+    /// Records events as a redelivery or a recovery does: with an attempt that is higher than that of their frames.
+    private static func again(_ numbers: [UInt64], _ journal: EventJournal) throws {
+        for number in numbers {
+            _ = try journal.core.append([0xA0], name: "Counted", context: event(number, attempt: 2), whenSettled: nil)
+        }
     }
 
     /// Records events of another worker, one event of the worker "a" after each hundred.
@@ -52,6 +64,29 @@ struct RecordSearchTests {
         #expect(try core.lastRecorded(of: [Self.event(3)], after: 300) == nil)
         await journal.close()
         #expect(core.outboxDirectory == nil)
+    }
+
+    @Test("J21: the record of a redelivered dead letter hides no newer one, and those of a killed recovery count")
+    func recordedAgain() async throws {
+        let scratch = try ScratchJournal()
+        let journal = try scratch.open()
+        try Self.fill(journal, upTo: 1_000)
+        let core = journal.core
+        func newest(_ numbers: ClosedRange<UInt64>, after position: UInt64 = 0) throws -> UInt64? {
+            try core.lastRecorded(of: numbers.map { Self.event($0) }, after: position)?.id.number
+        }
+        try Self.again([3, 5], journal)
+        #expect(try newest(1...13) == 10)
+        #expect(try newest(1...7) == 7)
+        // The record of the first attempt is the last one before the search's end.
+        #expect(try newest(1...3, after: 299) == 3)
+        // No other record is there to be found.
+        #expect(try newest(1...3, after: 300) == 3)
+        try Self.again([11, 12], journal)
+        #expect(try newest(1...13) == 12)
+        try Self.again([4], journal)
+        #expect(try newest(1...13) == 12)
+        await journal.close()
     }
 
     @Test("J21: the record of an imported event is found only by the worker and bookmark that its import had")
@@ -122,6 +157,10 @@ struct RecordSearchTests {
         // A later event has a record, or all is there that may have one.
         #expect(try core.lastRecorded(of: [Self.event(1), Self.event(9), Self.event(11)], after: 0)?.id.number == 9)
         #expect(try core.lastRecorded(of: [Self.event(11)], after: 500) == nil)
+        // A record of a higher attempt does not say that no newer event had a record.
+        try Self.again([1], again)
+        #expect(throws: JournalError.self) { try core.lastRecorded(of: [Self.event(1), Self.event(11)], after: 0) }
+        #expect(try core.lastRecorded(of: [Self.event(1), Self.event(11)], after: 500)?.id.number == 1)
         await again.close()
     }
 
@@ -137,6 +176,10 @@ struct RecordSearchTests {
         #expect(throws: JournalError.self) { try core.lastRecorded(of: [Self.event(1), Self.event(11)], after: 0) }
         #expect(try core.lastRecorded(of: [Self.event(2), Self.event(11)], after: 0)?.id.number == 2)
         #expect(try core.lastRecorded(of: [Self.event(11)], after: 500) == nil)
+        // A record of a higher attempt does not say that no newer event had a record.
+        try Self.again([1], journal)
+        #expect(throws: JournalError.self) { try core.lastRecorded(of: [Self.event(1), Self.event(11)], after: 0) }
+        #expect(try core.lastRecorded(of: [1, 2, 11].map { Self.event($0) }, after: 0)?.id.number == 2)
         await journal.close()
     }
 }
