@@ -54,7 +54,8 @@ package struct LeftOutbox: Sendable {
 }
 
 extension Link {
-    /// Brings to the sink those events of a left outbox that the former host had not recorded, in their order.
+    /// Brings to the sink those events of a left outbox that the former host had not recorded, and the gaps among and
+    /// behind them, in their order.
     ///
     /// The link was made for this, with the former host as its own source, and is never started. A host records the
     /// events of a link in the order of their sequences, except for events that it could not record when they came. So
@@ -72,8 +73,8 @@ extension Link {
     ///   - mayHaveRecord: whether the former host may have recorded events of the name that a frame spells or gives by
     ///     number. An error ends the search in front of the event.
     ///   - recordedName: returns the name that a frame spells or gives by number; nil if events of it are not recorded.
-    ///     Such events are left out: nothing says whether they had an effect. An error ends the recovery in front of
-    ///     the event.
+    ///     Such events and their gaps are left out: nothing says whether they had an effect. An error ends the recovery
+    ///     in front of the event or gap.
     ///   - newestRecord: finds the newest of the events, given in their order, that has a record. It gets the events
     ///     that may have a record and that count, and is called only if one of them is unsettled.
     package func recover(
@@ -117,21 +118,41 @@ extension Link {
             let last = try newest > settled ? newestRecord(events) : nil
             let received = max(settled, last.flatMap { sequences[$0] } ?? 0)
             try left.forEach(limits) { sequence, record in
-                guard sequence > received, case .event(var head, let payload) = record,
-                    let name = try recordedName(head.name)
-                else { return }
-                // This event may be a repeat, and every repeat has to be marked.
-                head.attempt = UntrustedNumber(UInt64(head.attempt.clamped(to: 1...Int(UInt32.max))) + 1)
-                // The publisher that waited for a receipt is gone, and this host has numbers of its own for the names.
-                (head.name, head.wantsReceipt, head.isReplay) = (.text(name), false, false)
-                guard let context = parties.received(head) else { return }
-                lock.withLock { receiving.wasRecovered(sequence) }
-                let disposition = try withUnsafePointer(to: context) { context in
-                    var run = EventRun(of: head, sequence: sequence, context: context, payload: payload, strand: strand)
-                    return try sink.link(self, received: &run)
+                guard sequence > received else { return }
+                switch record {
+                case .event(var head, let payload):
+                    guard let name = try recordedName(head.name) else { return }
+                    // This event may be a repeat, and every repeat has to be marked.
+                    head.attempt = UntrustedNumber(UInt64(head.attempt.clamped(to: 1...Int(UInt32.max))) + 1)
+                    // The publisher that waited for a receipt is gone, and this host has numbers of its own for the
+                    // names.
+                    (head.name, head.wantsReceipt, head.isReplay) = (.text(name), false, false)
+                    guard let context = parties.received(head) else { return }
+                    lock.withLock { receiving.wasRecovered(sequence) }
+                    let disposition = try withUnsafePointer(to: context) { context in
+                        var run = EventRun(
+                            of: head,
+                            sequence: sequence,
+                            context: context,
+                            payload: payload,
+                            strand: strand
+                        )
+                        return try sink.link(self, received: &run)
+                    }
+                    found.events += 1
+                    if case .refused(.forbidden, _) = disposition { found.forbidden += 1 }
+                case .gap(let gap):
+                    guard let name = try recordedName(gap.name) else { return }
+                    let named = GapFrame(
+                        sequence: sequence,
+                        name: .text(name),
+                        count: gap.count.asWritten,
+                        reason: gap.reason,
+                        ranges: gap.ranges
+                    )
+                    lock.withLock { receiving.wasRecovered(sequence) }
+                    try sink.link(self, received: named)
                 }
-                found.events += 1
-                if case .refused(.forbidden, _) = disposition { found.forbidden += 1 }
             }
         } catch {
             found.damage = found.damage ?? String(describing: error)

@@ -327,6 +327,45 @@ final class LeftOutboxTests {
         }
     }
 
+    @Test("J21: in the place of events that the worker had dropped, the receivers find a gap")
+    func gap() async throws {
+        let dropped = GapFrame(
+            sequence: 2,
+            name: .number(1),
+            count: 3,
+            reason: 1,
+            ranges: [GapFrame.Range(first: .sender(number: 20), last: 22)]
+        )
+        let unrecorded = GapFrame(sequence: 3, name: .number(2), count: 4, reason: 1, ranges: [])
+        let frames = [Self.event(1), frame(dropped), frame(unrecorded), Self.event(4), Self.event(5)]
+        // A gap before an event that the killed host had received has reached the receivers.
+        for (newest, seen) in [(nil, ["1", "3 missing", "4", "5"]), (4, ["5"])] as [(UInt64?, [String])] {
+            try writeRegister()
+            try write(Self.outbox(of: frames, accepted: 5), to: Self.file)
+            let (publisher, notebook, recording) = recorded(by: Notebook(path, newest: newest))
+            let found = Collected<String>()
+            let reader = InMemoryWorker("b", subscribes: [Noted.self]) { publisher in
+                let items = publisher.eventsAndGaps(of: Noted.self)
+                Task {
+                    for await item in items {
+                        switch item {
+                        case .event(let event): found.add("\(event.number)")
+                        case .gap(let gap): found.add("\(gap.count) missing")
+                        }
+                    }
+                }
+                return []
+            }
+            let workers = [Self.worker("a", noting: Collected()), reader]
+            let bridge = try await BridgeHost.inMemory(publisher, workers: workers)
+            await found.wait { $0.contains("5") }
+            #expect(found.all == seen)
+            await bridge.shutdown()
+            #expect(try leftNames().isEmpty)
+            withExtendedLifetime((notebook, recording)) {}
+        }
+    }
+
     @Test("J21: events that no journal records are left out, as nothing says whether they had an effect")
     func unrecordedName() async throws {
         try writeRegister()
