@@ -196,7 +196,13 @@ struct LeftOutboxes {
     ) -> String? {
         let left: LeftOutbox
         do throws(SystemError) {
-            guard let memory = try directory.openMemory(file) else { return nil }
+            let memory = try directory.openMemory(file)
+            // This comes before all that the file says: after a restart of the machine the file may be as it was before
+            // the worker's last events, or before all of them.
+            guard register.boot == OperatingSystem.bootIdentity ?? "" else {
+                return "the machine was restarted since, so the journal may lack events that have taken effect"
+            }
+            guard let memory else { return nil }
             // The worker could make the file longer; reading it to its end might then take hours.
             guard memory.byteCount <= MemoryFile.greatestOutboxBytes else {
                 return "it has \(memory.byteCount) bytes, and no outbox has more than \(MemoryFile.greatestOutboxBytes)"
@@ -207,10 +213,6 @@ struct LeftOutboxes {
         } catch {
             return error.isMissingFile ? nil : error.description
         }
-        guard register.boot == OperatingSystem.bootIdentity ?? "" else {
-            return "the machine was restarted since, so the journal may lack events that have taken effect"
-        }
-        // Asked only now: after a restart of the machine, the page that `isSettled` reads may be older than the events.
         if left.isSettled { return nil }
         guard let worker = host.indices(of: outbox.worker).first.map(host.worker),
             worker.peer.peerName == outbox.worker
