@@ -57,7 +57,7 @@ package class AnyEventChannel: @unchecked Sendable {
         by recorder: any EventRecording,
         at site: SubscriptionSite,
         publisher: EventPublisher
-    ) -> PendingRecording { preconditionFailure("a channel knows the type of its events") }
+    ) -> PendingSubscription { preconditionFailure("a channel knows the type of its events") }
 
     /// Publishes an event of this channel's type that a transaction held; moves the event out of its memory.
     func publish(moving event: RawEvent, _ stamp: EventStamp, from publisher: EventPublisher) {}
@@ -178,18 +178,21 @@ package class AnyEventChannel: @unchecked Sendable {
         withExtendedLifetime(unused) {}
     }
 
-    /// - Parameter isFirst: whether the subscriber is called ahead of the others, and even if the channel is muted.
-    func add(inline subscriber: AnySubscriber, isFirst: Bool = false) {
-        if isFirst { return withExtendedLifetime(change { $0.with(inline: [subscriber] + $0.inline) }) {} }
-        guard !isMuted else { return }
-        withExtendedLifetime(change { $0.with(inline: $0.inline + [subscriber]) }) {}
+    /// Adds an inline subscriber that is called ahead of the others, and even if the channel is muted.
+    func add(first subscriber: AnySubscriber) {
+        withExtendedLifetime(change { $0.with(inline: [subscriber] + $0.inline) }) {}
     }
 
     func add(deferred subscriber: DeferredSubscriber) { withExtendedLifetime(put(subscriber)) {} }
 
-    /// Adds a subscriber; the caller may hold a lock.
+    /// Adds an inline subscriber; the caller may hold a lock.
     ///
     /// - Returns: Lists that are no longer in use; the caller releases them without any lock held.
+    func put(inline subscriber: AnySubscriber) -> [SubscriberList] {
+        isMuted ? [] : change { $0.with(inline: $0.inline + [subscriber]) }
+    }
+
+    /// Adds a subscriber as ``put(inline:)`` does.
     func put(_ subscriber: DeferredSubscriber) -> [SubscriberList] {
         guard !isMuted else {
             lock.withLock { silent.append(subscriber) }

@@ -12,7 +12,7 @@ package final class EventChannel<E: DomainEvent>: AnyEventChannel, @unchecked Se
             observer.observe(event)
         }
         // The observer sees an event before the other handlers on this thread. It sees muted publishers' events, too.
-        add(inline: subscriber, isFirst: true)
+        add(first: subscriber)
         publisher.announceInterest(in: name)
         return Subscription(gate: subscriber.gate, channel: self, publisher: publisher)
     }
@@ -21,9 +21,9 @@ package final class EventChannel<E: DomainEvent>: AnyEventChannel, @unchecked Se
         by recorder: any EventRecording,
         at site: SubscriptionSite,
         publisher: EventPublisher
-    ) -> PendingRecording {
+    ) -> PendingSubscription {
         let subscriber = RecordingSubscriber<E>(name: name, site: site, publisher: publisher, recorder: recorder)
-        return PendingRecording(subscriber: subscriber, channel: self, publisher: publisher)
+        return PendingSubscription(subscriber: subscriber, channel: self, publisher: publisher)
     }
 
     override func publish(moving event: RawEvent, _ stamp: EventStamp, from publisher: EventPublisher) {

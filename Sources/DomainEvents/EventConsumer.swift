@@ -1,5 +1,3 @@
-import Locks
-
 /// An object that takes events: held weakly, subscribed once, without a ``Subscription`` to keep.
 ///
 /// ```swift
@@ -46,35 +44,38 @@ extension EventPublisher {
     ///
     /// The object is held weakly. Its death ends the subscription, at the latest with the next event.
     public func subscribe<C: EventConsumer>(_ consumer: C, file: StaticString = #fileID, line: UInt = #line) {
-        keep(consumer) {
-            subscribe(to: C.Event.self, file: file, line: line) { [weak consumer, weak self] event in
-                guard let consumer else { return self?.removeDeadConsumers() ?? () }
-                try consumer.consume(event)
-            }
+        let site = SubscriptionSite(file: file, line: line)
+        let channel = channel(of: C.Event.self)
+        let pending = pendingSubscription(to: channel, on: defaultExecutor, at: site) {
+            [weak consumer, weak self] event in
+            guard let consumer else { return self?.removeDeadConsumers() ?? () }
+            try consumer.consume(event)
         }
+        keep(consumer, pending)
     }
 
     /// Subscribes an object on the main actor, unless it is subscribed, until it dies or `unsubscribe(_:)` is called.
     public func subscribe<C: MainActorEventConsumer>(_ consumer: C, file: StaticString = #fileID, line: UInt = #line) {
-        keep(consumer) {
-            subscribe(to: C.Event.self, on: .main, file: file, line: line) { [weak consumer, weak self] event in
-                guard let consumer else { return self?.removeDeadConsumers() ?? () }
-                try consumer.consume(event)
-            }
+        let site = SubscriptionSite(file: file, line: line)
+        let pending = pendingSubscription(to: channel(of: C.Event.self), on: .main, at: site) {
+            [weak consumer, weak self] event in
+            guard let consumer else { return self?.removeDeadConsumers() ?? () }
+            // The main queue runs its blocks on the main actor's executor.
+            try MainActor.assumeIsolated { try consumer.consume(event) }
         }
+        keep(consumer, pending)
     }
 
     /// Subscribes an actor, unless it is subscribed already, until it dies or `unsubscribe(_:)` is called.
     public func subscribe<C: EventConsumingActor>(_ consumer: C, file: StaticString = #fileID, line: UInt = #line) {
-        keep(consumer) {
-            let site = SubscriptionSite(file: file, line: line)
-            let subscriber = TaskSubscriber(C.Event.self, site: site, publisher: self) {
-                [weak consumer, weak self] event, gate in
-                guard let consumer else { return self?.removeDeadConsumers() ?? () }
-                try await consumer.consume(event, behind: gate)
-            }
-            return subscribe(to: channel(of: C.Event.self), deferred: subscriber)
+        let site = SubscriptionSite(file: file, line: line)
+        let subscriber = TaskSubscriber(C.Event.self, site: site, publisher: self) {
+            [weak consumer, weak self] event, gate in
+            guard let consumer else { return self?.removeDeadConsumers() ?? () }
+            try await consumer.consume(event, behind: gate)
         }
+        let channel = channel(of: C.Event.self)
+        keep(consumer, PendingSubscription(subscriber: subscriber, channel: channel, publisher: self))
     }
 
     /// Ends the subscription of an object; does nothing if it has none.
@@ -95,49 +96,5 @@ extension EventConsumingActor {
         guard gate.enter() else { return }
         defer { gate.exit() }
         try await consume(event)
-    }
-}
-
-/// The objects that are subscribed without a ``Subscription`` to keep.
-struct ConsumerTable {
-    private struct Entry {
-        /// Distinguishes this entry from a later entry of the same object.
-        let number: Int
-        /// The object's subscription; nil while the object is being subscribed.
-        var subscription: Subscription?
-    }
-
-    private var entries = WeakTable<AnyObject, Entry>()
-    private var lastNumber = 0
-
-    /// Makes an entry, unless the object has one already.
-    ///
-    /// - Returns: The number of the new entry, and the subscription of a dead object that had the same address.
-    mutating func reserve(_ consumer: AnyObject) -> (number: Int?, left: Subscription?) {
-        let key = ObjectIdentifier(consumer)
-        if entries[key] != nil { return (nil, nil) }
-        lastNumber += 1
-        return (lastNumber, entries.insert(consumer, Entry(number: lastNumber), for: key)?.subscription)
-    }
-
-    /// Puts the subscription into its entry; returns the subscription if the entry was removed before.
-    mutating func complete(_ consumer: AnyObject, number: Int, _ subscription: Subscription) -> Subscription? {
-        let key = ObjectIdentifier(consumer)
-        guard entries[key]?.value.number == number else { return subscription }
-        entries.insert(consumer, Entry(number: number, subscription: subscription), for: key)
-        return nil
-    }
-
-    mutating func remove(_ consumer: AnyObject) -> Subscription? {
-        entries.remove(ObjectIdentifier(consumer))?.subscription
-    }
-
-    /// Removes the entries of dead objects.
-    ///
-    /// - Returns: The subscriptions of dead objects, and the objects that live. The caller releases both without the
-    ///   lock: another thread may have released an object meanwhile, and the object's deinit may publish or cancel.
-    mutating func removeDead() -> (left: [Subscription], living: [AnyObject]) {
-        let (dead, living) = entries.removeDead()
-        return (dead.compactMap(\.subscription), living)
     }
 }

@@ -187,10 +187,7 @@ extension EventPublisher {
         at site: SubscriptionSite,
         _ handler: @escaping @Sendable (E) throws -> Void
     ) -> Subscription {
-        if let defaultExecutor { return subscribe(to: channel, on: defaultExecutor, at: site, handler) }
-        let subscriber = InlineSubscriber(site: site, handler)
-        channel.add(inline: subscriber)
-        return started(subscriber, on: channel)
+        pendingSubscription(to: channel, on: defaultExecutor, at: site, handler).start()
     }
 
     func subscribe<E: DomainEvent>(
@@ -199,15 +196,7 @@ extension EventPublisher {
         at site: SubscriptionSite,
         _ handler: @escaping @Sendable (E) throws -> Void
     ) -> Subscription {
-        let subscriber = StrandSubscriber(
-            E.self,
-            untypedName: channel.untypedName,
-            site: site,
-            strand: strand(on: executor),
-            publisher: self,
-            handler: handler
-        )
-        return subscribe(to: channel, deferred: subscriber)
+        pendingSubscription(to: channel, on: executor, at: site, handler).start()
     }
 
     func subscribe<E: DomainEvent>(
@@ -244,17 +233,35 @@ extension EventPublisher {
             acknowledging: handler
         )
         // It comes first: an event that is put into the strand before there is a call for it would wait for the next.
-        channel.add(inline: InlineSubscriber<E>(site: site, gate: subscriber.gate) { _ in strand.workOffHere() })
+        let caller = InlineSubscriber<E>(site: site, gate: subscriber.gate) { _ in strand.workOffHere() }
+        withExtendedLifetime(channel.put(inline: caller)) {}
         return subscribe(to: channel, deferred: subscriber)
     }
 
     func subscribe(to channel: AnyEventChannel, deferred subscriber: DeferredSubscriber) -> Subscription {
-        channel.add(deferred: subscriber)
-        return started(subscriber, on: channel)
+        PendingSubscription(subscriber: subscriber, channel: channel, publisher: self).start()
     }
 
-    private func started(_ subscriber: AnySubscriber, on channel: AnyEventChannel) -> Subscription {
-        announceInterest(in: channel.name)
-        return Subscription(gate: subscriber.gate, channel: channel, publisher: self)
+    /// - Parameter executor: nil for the publishing thread.
+    func pendingSubscription<E: DomainEvent>(
+        to channel: EventChannel<E>,
+        on executor: StrandExecutor?,
+        at site: SubscriptionSite,
+        _ handler: @escaping @Sendable (E) throws -> Void
+    ) -> PendingSubscription {
+        let subscriber: AnySubscriber =
+            if let executor {
+                StrandSubscriber(
+                    E.self,
+                    untypedName: channel.untypedName,
+                    site: site,
+                    strand: strand(on: executor),
+                    publisher: self,
+                    handler: handler
+                )
+            } else {
+                InlineSubscriber(site: site, handler)
+            }
+        return PendingSubscription(subscriber: subscriber, channel: channel, publisher: self)
     }
 }

@@ -54,7 +54,8 @@ public final class EventPublisher: @unchecked Sendable {
     private let hasHadBridge = Atomic(false)
     /// By the identities of their executors.
     private var strands = WeakTable<DeliveryStrand, Void>()
-    private var consumers = ConsumerTable()
+    /// The objects that are subscribed without a ``Subscription`` to keep.
+    private var consumers = WeakTable<AnyObject, Subscription>()
     let importRight = ImportRight()
 
     /// Makes a publisher that is independent of every other publisher.
@@ -323,18 +324,28 @@ public final class EventPublisher: @unchecked Sendable {
     // MARK: - Objects without a subscription to keep
 
     /// Subscribes an object, unless it is subscribed already.
-    func keep(_ consumer: AnyObject, _ subscribe: () -> Subscription?) {
-        let (number, left) = lock.withLock { consumers.reserve(consumer) }
+    func keep(_ consumer: AnyObject, _ pending: PendingSubscription) {
+        let key = ObjectIdentifier(consumer)
+        let (left, unused): (Subscription?, [AnyObject]) = lock.withLock {
+            if consumers[key] != nil { return (nil, []) }
+            let (subscription, unused) = pending.begin()
+            // A dead object may have had the same address.
+            return (consumers.insert(consumer, subscription, for: key), unused)
+        }
+        withExtendedLifetime(unused) {}
         left?.cancel()
-        guard let number, let subscription = subscribe() else { return }
-        lock.withLock { consumers.complete(consumer, number: number, subscription) }?.cancel()
+        // Also for an object that is subscribed already: the thread that has subscribed it may still be about to
+        // announce that.
+        pending.announce()
     }
 
     func drop(_ consumer: AnyObject) {
-        lock.withLock { consumers.remove(consumer) }?.cancel()
+        lock.withLock { consumers.remove(ObjectIdentifier(consumer)) }?.cancel()
     }
 
     func removeDeadConsumers() {
+        // The objects that live are released without the lock: another thread may have released an object meanwhile,
+        // and the object's deinit may publish or cancel.
         let (left, living) = lock.withLock { consumers.removeDead() }
         for subscription in left { subscription.cancel() }
         withExtendedLifetime(living) {}

@@ -61,6 +61,31 @@ private actor Store: EventConsumingActor {
     }
 }
 
+/// Holds up the first thread that comes to a place, until it is let go.
+private final class HeldObserver: InterestObserver {
+    let isBridge = false
+    let isHeld = Flag()
+    let isLetGo = Flag()
+    let announcements = Counter()
+    private let place: ConsumerTests.Place
+    private let arrivals = Counter()
+
+    init(at place: ConsumerTests.Place) { self.place = place }
+
+    func channelWasMade(_ channel: AnyEventChannel) { if place == .channel { hold() } }
+
+    func interestMayHaveChanged(in name: String) {
+        announcements.add()
+        if place == .announcement { hold() }
+    }
+
+    private func hold() {
+        guard arrivals.add() == 1 else { return }
+        isHeld.set()
+        waitUntil { isLetGo.isSet }
+    }
+}
+
 @Suite("An object that consumes events is held weakly and subscribed once", .timeLimit(.minutes(5)))
 struct ConsumerTests {
     private let publisher = EventPublisher()
@@ -186,6 +211,32 @@ struct ConsumerTests {
             publisher.publish(Ping(-1))
             #expect(log.count == 1)
         }
+    }
+
+    /// Where a call of `subscribe` is held up.
+    enum Place: CaseIterable { case channel, announcement }
+
+    @Test("it gets what is published after a second call, though the first is held up", arguments: Place.allCases)
+    func secondCallWhileTheFirstIsHeldUp(at place: Place) async {
+        let (log, seen) = (Collected<Int>(), Collected<Int>())
+        let tracking = Tracking(log)
+        let observer = HeldObserver(at: place)
+        publisher.addInterestObserver(observer)
+        await onThreads(2) { [publisher] thread in
+            if thread == 0 { return publisher.subscribe(tracking) }
+            waitUntil { observer.isHeld.isSet }
+            publisher.subscribe(tracking)
+            seen.add(observer.announcements.count)
+            publisher.publish(Ping(1))
+            seen.add(log.count)
+            observer.isLetGo.set()
+        }
+        // Bridges have heard of it by then, too.
+        #expect(seen.all == [place == .channel ? 1 : 2, 1])
+        publisher.publish(Ping(2))
+        #expect(log.all == [1, 2])
+        publisher.unsubscribe(tracking)
+        #expect(!publisher.isWanted("Ping"))
     }
 
     @Test func onceWhateverSeveralThreadsSubscribeAndUnsubscribe() async {
