@@ -21,6 +21,7 @@ extension Link {
     ///   - isAccepted: whether a worker has accepted the event for this peer: the hard limit then does not keep the
     ///     event out. The windows of the sending workers limit the number of such events.
     ///   - isOwed: whether a journal records the event, and has to hear what becomes of it here.
+    ///   - isLate: whether the event is taken even if the link takes no more events of its name.
     ///   - reservation: the room that was reserved for the event.
     ///   - evicted: receives the events that a policy takes out for this event, or this event itself if it is dropped.
     package func enqueue(
@@ -32,6 +33,7 @@ extension Link {
         wantsReceipt: Bool = false,
         isAccepted: Bool = false,
         isOwed: Bool = false,
+        isLate: Bool = false,
         reservation: Reservation? = nil,
         payload: UnsafeRawBufferPointer,
         evicted: inout [Evicted]
@@ -50,6 +52,7 @@ extension Link {
             wantsReceipt: wantsReceipt,
             isAccepted: isAccepted,
             isOwed: isOwed,
+            isLate: isLate,
             // A reservation made with the previous incarnation's link is of no use.
             reserved: reservation.flatMap { $0.link === self ? $0.bytes : nil },
             payload: payload,

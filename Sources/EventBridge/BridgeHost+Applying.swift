@@ -14,10 +14,10 @@ extension BridgeHost {
     ///
     /// Events flow all the while. From one moment on, removed workers get no new events of their specifications, and
     /// the bridge keeps events for the new workers: each event goes either to the old workers or to the new ones.
-    /// Removed workers have `limit` to finish the events that are on their way to or from them. All of them go down
-    /// together, each by its own shutdown sequence, and events that they leave become dead letters. Then the new
-    /// workers start; in the order of starts they come after all others. Last, the changed workers are replaced, one
-    /// after the other.
+    /// Removed workers have `limit` to finish the events that are on their way to or from them. When all of them have,
+    /// they go down together, each by its own shutdown sequence, and events that they leave become dead letters. Then
+    /// the new workers start; in the order of starts they come after all others. Last, the changed workers are
+    /// replaced, one after the other.
     ///
     /// If a new worker does not become ready, ``AppliedChanges/failures`` names it, and its restart type says what
     /// follows. It holds up no other worker, except new ones after it with `StartOrder.inSequence`. If a replacement
@@ -28,8 +28,8 @@ extension BridgeHost {
     ///
     /// - Parameters:
     ///   - workers: all workers that the bridge is to have. Its present workers keep their order.
-    ///   - limit: how long a removed worker may take to finish its events before it is asked to drain, and how long a
-    ///     replaced process may take to finish before it is ended by signals.
+    ///   - limit: how long the removed workers may take to finish their events before they are asked to drain, and how
+    ///     long a replaced process may take to finish before it is ended by signals.
     /// - Returns: What was done about each worker, and what has failed.
     /// - Throws: ``BridgeError``. `invalidSpecification` names every mistake, and every change that is not possible
     ///   while the bridge runs: what `replace` cannot change either, such as the number of members of a pool. If there

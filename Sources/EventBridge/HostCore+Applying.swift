@@ -42,12 +42,12 @@ extension HostCore {
     // MARK: - Workers that are gone
 
     private func remove(_ gone: [Int], finishingWithin limit: Duration) async {
+        // A publisher that was held up may still give an event to all of them, as long as one of them has the event.
+        await settle(gone.map { worker($0).peer }, within: limit)
         await withTaskGroup { group in
             for index in gone {
                 group.addTask {
-                    let peer = self.worker(index).peer
-                    await self.settle(peer, within: limit)
-                    self.router.forgetInterest(of: peer)
+                    self.router.forgetInterest(of: self.worker(index).peer)
                     await self.removeChild(index)
                 }
             }

@@ -50,11 +50,13 @@ extension HostCore {
         await wait(atMost: limit) { await self.waitUntilIdle() }
     }
 
-    /// Returns when nothing is on its way to one worker or from it, after `limit` at the latest.
-    func settle(_ peer: Peer, within limit: Duration) async {
+    /// Returns when nothing is on its way to these workers or from them, after `limit` at the latest.
+    func settle(_ peers: [Peer], within limit: Duration) async {
         await wait(atMost: limit) {
             await self.requestsPerformed()
-            while peer.closedReason == nil, !peer.link.isQuiet { await self.wait(for: peer) }
+            while let busy = peers.first(where: { $0.closedReason == nil && !$0.link.isQuiet }) {
+                await self.wait(for: busy)
+            }
         }
     }
 

@@ -23,9 +23,15 @@ extension EventRouter {
             return changeTargets(of: names.all, changedBy: nil)
         }
         tell(touched)
+        // Within one hold of the lock: see ``hasLeft(_:oneOf:)``.
         lock.withLock { for peer in gone { peer.leave(but: selfReports) } }
         // A publisher that waits for room at a leaving peer does not need it: its event goes to other peers now.
         for peer in gone { peer.link.wakeSenders() }
+    }
+
+    /// Whether one of these peers has left the events of this name to others, also in a step that is under way.
+    func hasLeft(_ name: String, oneOf peers: [Peer]) -> Bool {
+        lock.withLock { peers.contains { $0.hasLeft(name) } }
     }
 
     /// Forgets a peer that is gone for good, and keeps its unhandled events as dead letters, without self-reports and

@@ -22,11 +22,12 @@ extension Peer {
         if case .worker = role, !isRenewed { .passUnretained(current) } else { nil }
     }
 
-    private func taker(of name: String) -> Taker {
+    /// - Parameter isLate: whether the peer takes the event even if it is leaving.
+    private func taker(of name: String, isLate: Bool = false) -> Taker {
         if let onlyLink { return .link(onlyLink.takeUnretainedValue()) }
         return lock.withLock {
             // The answer is the same if the peer is down for good by now.
-            if hasLeftNow(name) { return .left }
+            if !isLate, hasLeftNow(name) { return .left }
             return closure.map { .closed($0.reason) } ?? .link(current)
         }
     }
@@ -118,6 +119,8 @@ extension Peer {
     ///
     /// - Parameters:
     ///   - isOwed: whether a journal records the event, and has to hear what becomes of it here.
+    ///   - isLate: whether the event is taken even if the peer is leaving: another peer that leaves with it already has
+    ///     the event.
     ///   - isLetter: whether this is the event of a dead letter, on which no overflow policy acts.
     ///   - reservation: the room that was kept for the event; nil if none was.
     /// - Returns: The outcome; nil if the peer is leaving, and events of this name go to other peers now.
@@ -130,13 +133,14 @@ extension Peer {
         wantsReceipt: Bool = false,
         isAccepted: Bool = false,
         isOwed: Bool = false,
+        isLate: Bool = false,
         isLetter: Bool = false,
         reservation: Link.Reservation? = nil,
         payload: UnsafeRawBufferPointer
     ) throws(DeliveryError) -> Place? {
         while true {
             let link: Link
-            switch taker(of: name) {
+            switch taker(of: name, isLate: isLate) {
             case .link(let present): link = present
             case .left:
                 reservation?.cancel()
@@ -166,6 +170,7 @@ extension Peer {
                         wantsReceipt: wantsReceipt,
                         isAccepted: isAccepted,
                         isOwed: isOwed,
+                        isLate: isLate,
                         reservation: reservation,
                         payload: payload,
                         evicted: &evicted

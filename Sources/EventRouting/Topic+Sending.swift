@@ -221,8 +221,8 @@ extension Topic {
         let isHeld = held != nil || targets.count + attached.count > 1
         let reserved = departure.count
         var sent = Sent()
-        var hasTargetLeft = false
-        func enqueue(at target: Peer, isHeld: Bool, _ reservation: Link.Reservation?) {
+        var left: [Peer] = []
+        func enqueue(at target: Peer, isHeld: Bool, isLate: Bool = false, _ reservation: Link.Reservation?) {
             sent.isUnwanted = false
             do throws(DeliveryError) {
                 let place = try target.enqueue(
@@ -235,13 +235,11 @@ extension Topic {
                     // number of times, each time with a new window.
                     isAccepted: origin.map { !$0.isAttached } ?? false,
                     isOwed: isRecorded,
+                    isLate: isLate,
                     reservation: reservation,
                     payload: payload
                 )
-                guard let place else {
-                    hasTargetLeft = true
-                    return
-                }
+                guard let place else { return left.append(target) }
                 if wantsReceipt, let origin { router.recoveryGate.wasAsked(target, by: origin) }
                 if isRecorded { departure.owed.append(target.owed(name)) }
                 for event in place.evicted { departure.evicted.append((target, event)) }
@@ -280,11 +278,21 @@ extension Topic {
         for index in first..<targets.count where targets[index] !== origin {
             enqueue(at: targets[index], isHeld: isHeld, index < reserved ? departure.room(at: index) : nil)
         }
-        var asked = targets
-        while hasTargetLeft {
+        var asked = left.isEmpty ? [] : targets
+        var answered = 0
+        while answered < left.count {
+            // Several peers leave in one step, but their links close one after the other. One of them may have got the
+            // event just before. Then the others get it too, and their successors do not.
+            let takers = asked.filter { one in
+                one !== origin && !left.contains { $0 === one } && !sent.losses.contains { $0.peer === one }
+            }
+            if router.hasLeft(name, oneOf: takers) {
+                for target in left[answered...] { enqueue(at: target, isHeld: true, isLate: true, nil) }
+                break
+            }
+            answered = left.count
             // Other peers have replaced a target since the targets were chosen. If a member of a pool was among the
             // targets, the pool has the event already.
-            hasTargetLeft = false
             let others = fanout.targets(of: payload, except: origin).filter { other in
                 other !== origin && !asked.contains { $0 === other || $0.pool != nil && $0.pool === other.pool }
             }

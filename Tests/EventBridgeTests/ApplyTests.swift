@@ -437,6 +437,38 @@ struct ApplyTests {
         await bridge.shutdown()
     }
 
+    @Test("Workers that are removed together go when all of them are quiet", .timeLimit(.minutes(5)))
+    func removedTogether() async throws {
+        let (gate, begun) = (ErrandGate(), Collected<Int>())
+        let bridge = try await BridgeHost.inMemory(
+            publisher,
+            workers: [
+                InMemoryWorker("idle", subscribes: [ErrandReport.self]) { publisher in
+                    [publisher.subscribe(to: ErrandReport.self) { _ in }]
+                },
+                InMemoryWorker("busy", subscribes: [ErrandGiven.self]) { publisher in
+                    [
+                        publisher.subscribe(to: ErrandGiven.self) { errand in
+                            begun.add(errand.number)
+                            await gate.pass()
+                        }
+                    ]
+                },
+            ]
+        )
+        publisher.publish(ErrandGiven(number: 1))
+        await begun.wait(for: 1)
+        async let changes = bridge.apply([])
+        for await names in publisher.wantedEventNames where !names.contains(ErrandGiven.eventName) { break }
+        // From now on the idle worker would go, if it waited for nothing.
+        try await Task.sleep(for: .milliseconds(50))
+        #expect(bridge.status.map(\.state) == [.ready, .ready])
+        gate.open()
+        #expect(try await changes.stopped == ["idle", "busy"])
+        #expect(bridge.deadLetters.isEmpty)
+        await bridge.shutdown()
+    }
+
     @Test("A shutdown comes first: what it overtakes is named, and nothing is left running", .timeLimit(.minutes(5)))
     func shutdownMeanwhile() async throws {
         let bridge = try await bridge([worker("a")])

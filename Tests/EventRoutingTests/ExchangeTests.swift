@@ -2,10 +2,13 @@ import BridgePlatform
 import BridgeProtocol
 import DomainEvents
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import EventBridgeTesting
 @testable import EventRouting
+
+private struct CrateStored: DomainEvent { let number: UInt64 }
 
 @Suite("An exchange of peers, with threads that a seed schedules", .timeLimit(.minutes(2)))
 struct ExchangeTests {
@@ -26,6 +29,44 @@ struct ExchangeTests {
             #expect(sight.looks.load(ordering: .relaxed) == 20, "seed \(seed)")
             #expect(sight.looksWithoutReceiver.load(ordering: .relaxed) == 0, "seed \(seed)")
         }
+    }
+
+    @Test("brings each event to all peers that leave or to all that come, whether it is published here or by a peer")
+    func twoForTwo() async {
+        for seed in 1...200 as ClosedRange<UInt64> {
+            let mixed = Collected<[UInt64]>()
+            let end = await Self.run(seed: seed) {
+                let counts = try Self.exchangeTwo()
+                if counts[0] != counts[1] || counts[2] != counts[3] || counts[0] + counts[2] != 20 { mixed.add(counts) }
+            }
+            #expect(end == .finished, "seed \(seed)")
+            #expect(mixed.all.isEmpty, "seed \(seed)")
+        }
+    }
+
+    /// - Returns: How many of 20 events two peers that left have got, and two peers that took their place.
+    private static func exchangeTwo() throws -> [UInt64] {
+        let bench = try RoutingBench()
+        let name = CrateStored.eventName
+        let peers = ["goes", "goes too", "comes", "comes too"].map { bench.peer($0, wants: [name]) }
+        let sender = bench.peer("sender")
+        bench.router.exchange(adding: [sender] + peers[..<2])
+        bench.router.start()
+        let exchange = try PlatformThread.startJoinable(name: "exchange") {
+            bench.router.exchange(adding: Array(peers[2...]), leaving: Array(peers[..<2]))
+        }
+        let received = try PlatformThread.startJoinable(name: "sender") {
+            for number in 1...10 as ClosedRange<UInt64> {
+                let payload = [0xA1, 0x66] + Array("number".utf8) + [UInt8(number)]
+                _ = try? bench.receive(number, .text(name), payload: payload, from: sender)
+            }
+        }
+        for number in 11...20 as ClosedRange<UInt64> { bench.publisher.publish(CrateStored(number: number)) }
+        exchange.join()
+        received.join()
+        defer { bench.poller.stop() }
+        bench.router.stop()
+        return peers.map(\.statistics.waiting)
     }
 
     private static func exchange(_ sight: Sight) throws {

@@ -17,6 +17,7 @@ extension SendState {
     ///   - isAccepted: whether a worker has accepted the event for this peer: the hard limit then does not keep the
     ///     event out. The windows of the workers that send such events bound their number.
     ///   - isOwed: whether a journal records the event, and has to hear what becomes of it at this peer.
+    ///   - isLate: whether the event is taken even after ``takeNoMore(of:)``.
     ///   - reserved: the room that was reserved for the event, in bytes; nil if none was.
     ///   - evicted: receives the events that a policy takes out for this event, or this event itself if it is dropped.
     package mutating func take(
@@ -28,11 +29,12 @@ extension SendState {
         wantsReceipt: Bool,
         isAccepted: Bool,
         isOwed: Bool = false,
+        isLate: Bool = false,
         reserved: Int?,
         payload: UnsafeRawBufferPointer,
         evicted: inout [Evicted]
     ) -> Enqueued {
-        if let leftNames, leftNames.contains(name) { return .left }
+        if let leftNames, !isLate, leftNames.contains(name) { return .left }
         if let reserved { giveBack(reserved) }
         var taking = Taking()
         if isHeld { taking.insert(.held) }
@@ -40,6 +42,7 @@ extension SendState {
         if isOwed { taking.insert(.owed) }
         if wantsReceipt { taking.insert(.wantsReceipt) }
         if reserved != nil { taking.insert(.withRoom) }
+        if isLate { taking.insert(.late) }
         if limits.overflow.isPlain {
             return context.withBorrowed { context in
                 take(context, name: name, number: number, attempt: attempt, as: taking, payload: payload)
@@ -64,7 +67,8 @@ extension SendState {
 
         package init(rawValue: UInt8) { self.rawValue = rawValue }
 
-        /// Means the same as `isHeld` in the method above; ``accepted`` and ``owed`` mean `isAccepted` and `isOwed`.
+        /// Means the same as `isHeld` in the method above; ``accepted``, ``owed`` and ``late`` mean `isAccepted`,
+        /// `isOwed` and `isLate`.
         package static let held = Taking(rawValue: 1)
         package static let accepted = Taking(rawValue: 2)
         package static let owed = Taking(rawValue: 4)
@@ -72,6 +76,7 @@ extension SendState {
         /// The caller has found or reserved room for the event, so only the event's size is checked: since then, the
         /// peer may have said how large frames may be.
         package static let withRoom = Taking(rawValue: 16)
+        package static let late = Taking(rawValue: 32)
     }
 
     /// Takes an event at once; only on a link on which every policy is `wait`.
@@ -83,7 +88,7 @@ extension SendState {
         as taking: Taking = Taking(rawValue: 0),
         payload: UnsafeRawBufferPointer
     ) -> Enqueued {
-        if let leftNames, leftNames.contains(name) { return .left }
+        if let leftNames, !taking.contains(.late), leftNames.contains(name) { return .left }
         if let problem = problem(with: payload, name: name, taking) { return problem }
         if taking.contains(.owed) { outbox.willOwe() }
         // The gaps that wait go first, because they come before the event.
