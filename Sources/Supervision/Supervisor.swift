@@ -85,9 +85,6 @@ package final class Supervisor: @unchecked Sendable {
     /// Stops a child until its restart is requested.
     package func stopChildRequested(index: Int) { take(.stopChildRequested(index: index)) }
 
-    /// Stops a child, and the siblings that the strategy ties to it, because further starts are of no use.
-    package func giveUpRequested(index: Int, reason: String) { take(.giveUpRequested(index: index, reason: reason)) }
-
     /// Adds children at the end of the start order; their specifications have to be valid.
     ///
     /// They stay down until ``startChildRequested(index:)``, or until the supervisor's own start.

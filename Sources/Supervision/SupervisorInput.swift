@@ -32,8 +32,6 @@ package enum SupervisorInput: Hashable, Sendable {
     /// The caller that requested a replacement under this number wants it no longer.
     case replacementCalledOff(request: Int)
     case stopChildRequested(index: Int)
-    /// The environment found that further starts of the child are of no use.
-    case giveUpRequested(index: Int, reason: String)
     /// Children join at the end of the start order; they stay down until their or the supervisor's start is requested.
     case childrenAdded([ChildSpecification])
     /// A child that was added is to start.
@@ -60,7 +58,7 @@ extension SupervisorInput {
             .childAskedForTime(let index, let start, _, _), .childIdled(let index, let start):
             (index, start)
         case .startRequested, .demandArose, .timerFired, .restartRequested, .replaceRequested, .replacementCalledOff,
-            .stopChildRequested, .giveUpRequested, .stopRequested, .stopEscalated, .childrenAdded, .startChildRequested,
+            .stopChildRequested, .stopRequested, .stopEscalated, .childrenAdded, .startChildRequested,
             .removalPlanned, .removeChildRequested:
             nil
         }

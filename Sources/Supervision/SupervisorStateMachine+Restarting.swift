@@ -159,9 +159,10 @@ extension SupervisorStateMachine {
         }
     }
 
-    /// Gives a child up, and the siblings that the strategy ties to it.
-    mutating func giveUp(_ culprit: Int, _ reason: String) {
-        if case .gaveUp = children[culprit].phase { return }
+    // MARK: Giving up
+
+    /// Gives up a child that is down, and the siblings that the strategy ties to it.
+    private mutating func giveUp(_ culprit: Int, _ reason: String) {
         if children[culprit].isAwaited { failStartup(culprit, reason) }
         giveUpAlone(culprit, reason)
         let name = children[culprit].specification.name

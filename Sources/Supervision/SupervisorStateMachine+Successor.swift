@@ -24,7 +24,7 @@ extension SupervisorStateMachine {
         // The process has no events yet.
         case .handlerTimedOut, .childIdled: break
         case .startRequested, .demandArose, .timerFired, .restartRequested, .replaceRequested, .replacementCalledOff,
-            .stopChildRequested, .giveUpRequested, .stopRequested, .stopEscalated, .childrenAdded, .startChildRequested,
+            .stopChildRequested, .stopRequested, .stopEscalated, .childrenAdded, .startChildRequested,
             .removalPlanned, .removeChildRequested:
             break
         }

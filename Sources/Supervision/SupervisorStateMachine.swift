@@ -120,8 +120,6 @@ package struct SupervisorStateMachine: Sendable {
         case .replacementCalledOff(let request): callOff(request: request)
         case .stopChildRequested(let index):
             if mode == .running, isPresent(index) { stopForGood(index) }
-        case .giveUpRequested(let index, let reason):
-            if mode == .running, isPresent(index) { giveUp(index, reason) }
         case .childrenAdded(let specifications): add(specifications)
         case .startChildRequested(let index): startAdded(index)
         case .removalPlanned(let index): planRemoval(index)

@@ -141,7 +141,7 @@ struct DemandTests {
     func givenUpWithSibling() {
         let simulation = Simulation([child("a"), child("b", onDemand: OnDemand())], strategy: .restForOne)
         simulation.startAll()
-        simulation.give(.giveUpRequested(index: 0, reason: "useless"))
+        simulation.exit(0, blame: .beyondHelp("useless"))
         #expect(simulation.state(1) == .gaveUp(reason: "its sibling \"a\" was given up: useless"))
         #expect(deeds(simulation) { simulation.demanded(1) }.isEmpty)
     }

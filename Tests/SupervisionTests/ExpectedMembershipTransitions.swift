@@ -6,7 +6,6 @@ let expectedMembershipTransitions: [String: [String]] = [
         "restart -> starting; spawn a 1",
         "replace -> not started; adopt a; exchanged",
         "stop child -> stopped",
-        "give up -> gave up",
         "stop -> stopped; all stopped",
         "escalate -> stopped; all stopped",
         "start added -> starting; spawn a 1",
@@ -38,7 +37,6 @@ let expectedMembershipTransitions: [String: [String]] = [
         "restart -> stopping",
         "replace -> starting; spawn a 2 beside it",
         "stop child -> stopping",
-        "give up -> stopping",
         "stop -> stopping",
         "escalate -> stopping",
         "remove -> stopping",
@@ -132,7 +130,6 @@ let expectedMembership: [String: [String]] = [
     "process gone": [],
     "process gone, to be stopped": [],
     "restarting": [],
-    "being given up": [],
     "down for now": [
         "remove -> stopped; removed a"
     ],

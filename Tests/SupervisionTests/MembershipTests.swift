@@ -78,7 +78,7 @@ struct MembershipTests {
     @Test("one that was given up and is removed does not come back with its siblings")
     func removedAfterItWasGivenUp() {
         let simulation = running("a", "b", strategy: .oneForAll)
-        simulation.give(.giveUpRequested(index: 0, reason: "useless"))
+        simulation.exit(0, blame: .beyondHelp("useless"))
         for index in 0...1 where !simulation.state(index).isAtRest { simulation.exit(index) }
         #expect(simulation.status.map(\.state.isAtRest) == [true, true])
         #expect(deeds(simulation) { simulation.give(.removeChildRequested(index: 0)) } == ["removed a"])
@@ -93,7 +93,7 @@ struct MembershipTests {
         #expect(deeds(simulation) { simulation.exit(0, .exited(status: 0)) } == ["removed a"])
         for input in [
             .restartRequested(index: 0), .startChildRequested(index: 0), .removeChildRequested(index: 0),
-            .stopChildRequested(index: 0), .giveUpRequested(index: 0, reason: "no"), .demandArose(index: 0),
+            .stopChildRequested(index: 0), .demandArose(index: 0),
         ] as [SupervisorInput] {
             #expect(deeds(simulation) { simulation.give(input) }.isEmpty)
         }
@@ -118,7 +118,7 @@ struct MembershipTests {
     @Test("one that is down is removed at once, whatever it is down for")
     func removedWhileDown() {
         for bringDown: (Simulation) -> Void in [
-            { $0.exit(0) }, { $0.spawnFailsForGood(0) }, { $0.stop(0) },
+            { $0.exit(0) }, { $0.isGivenUp(0) }, { $0.stop(0) },
         ] {
             let simulation = running("a", "b")
             bringDown(simulation)
@@ -220,8 +220,7 @@ extension Simulation {
         exit(index, .exited(status: 0), isOrderly: true)
     }
 
-    fileprivate func spawnFailsForGood(_ index: Int) {
-        give(.giveUpRequested(index: index, reason: "useless"))
-        exit(index)
+    fileprivate func isGivenUp(_ index: Int) {
+        exit(index, blame: .beyondHelp("useless"))
     }
 }

@@ -89,7 +89,7 @@ import Darwin
             let failure = ExitReason.spawnFailed("no luck", errno: errno)
             return .childSpawnFailed(index: index, start: start, reason: failure)
         case 12..<18: return .childBecameReady(index: index, start: start)
-        case 18..<24:
+        case 18..<24, 37:
             return .childExited(
                 index: index,
                 start: start,
@@ -114,7 +114,6 @@ import Darwin
             return .startRequested
         case 35: return .restartRequested(index: index)
         case 36: return .stopChildRequested(index: index)
-        case 37: return .giveUpRequested(index: index, reason: "useless")
         case 46..<50:
             let specification = randomChild("\(index)", using: &random)
             return simulation.replacement(

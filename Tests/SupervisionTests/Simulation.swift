@@ -331,7 +331,7 @@ final class Simulation {
         case .childrenAdded(let specifications): noteAdded(specifications)
         case .removeChildRequested(let index): if processes.indices.contains(index) { removed.insert(index) }
         case .childViolated, .heartbeatMissed, .handlerTimedOut, .childDrained, .childAskedForTime, .timerFired,
-            .childIdled, .restartRequested, .replacementCalledOff, .stopChildRequested, .giveUpRequested,
+            .childIdled, .restartRequested, .replacementCalledOff, .stopChildRequested,
             .startChildRequested, .removalPlanned:
             break
         }

@@ -243,7 +243,6 @@ import Testing
         "a child that hands over and is ended for another reason drains no longer than its own shutdown lets it",
         arguments: [
             { _ in .stopRequested }, { _ in .stopChildRequested(index: 0) }, { _ in .removeChildRequested(index: 0) },
-            { _ in .giveUpRequested(index: 0, reason: "useless") },
             { .childProcessEnded(index: 0, start: $0.start(0) + 1, reason: segmentationFault) },
             { .childViolated(index: 0, start: $0.start(0) + 1, reason: .protocolViolation("bad frame")) },
         ] as [@Sendable (Simulation) -> SupervisorInput]

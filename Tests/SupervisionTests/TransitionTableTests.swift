@@ -75,13 +75,6 @@ import Testing
             }
         ),
         (
-            "being given up",
-            {
-                $0.startAll()
-                $0.give(.giveUpRequested(index: 0, reason: "useless"))
-            }
-        ),
-        (
             "down for now",
             {
                 $0.startAll()
@@ -353,7 +346,6 @@ import Testing
         ("restart", { _ in .restartRequested(index: 0) }),
         ("replace", { $0.replacement(of: 0) }),
         ("stop child", { _ in .stopChildRequested(index: 0) }),
-        ("give up", { _ in .giveUpRequested(index: 0, reason: "useless") }),
         ("stop", { _ in .stopRequested }),
         ("escalate", { _ in .stopEscalated }),
     ]
@@ -704,7 +696,6 @@ import Testing
             let refused = simulation.give(simulation.replacement(of: index))
             #expect(refused.count == 1, "the caller is told")
             #expect(simulation.give(.stopChildRequested(index: index)).isEmpty)
-            #expect(simulation.give(.giveUpRequested(index: index, reason: "no")).isEmpty)
             #expect(simulation.give(.demandArose(index: index)).isEmpty)
             #expect(simulation.give(.startChildRequested(index: index)).isEmpty)
             #expect(simulation.give(.removalPlanned(index: index)).isEmpty)
