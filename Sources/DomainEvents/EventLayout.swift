@@ -26,7 +26,8 @@ public protocol LaidOutEvent: DomainEvent {
 /// left out, as in the compiler's `Codable` code. The given initializer makes the events that are read, so its checks
 /// hold: an event that comes over a link is refused if the initializer throws.
 ///
-/// Making a layout takes microseconds, so keep it in a `static let`.
+/// Making a layout takes microseconds, so keep it in a `static let`. The bridge asks for the layout when it first uses
+/// the type. So code that makes a layout must not publish or subscribe to events of the type: it would wait for itself.
 public struct EventLayout<Event>: Sendable {
     package let fields: [LaidOutField]
 
