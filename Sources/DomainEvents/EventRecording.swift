@@ -48,7 +48,9 @@ package protocol EventRecording: AnyObject, Sendable {
     ///   - position: no record of these events lies at or before this position.
     func lastRecorded(of events: [EventContext], after position: UInt64) throws -> RecordIdentity?
 
-    /// Whether the recorder will never record an event again, because it was closed or has failed for good.
+    /// Whether no host may count on the recorder any more, because it is being closed or has failed for good.
+    ///
+    /// A recorder says this before it ends its recordings.
     var isOver: Bool { get }
 
     /// The present positions and sizes.

@@ -33,33 +33,31 @@ package final class PublisherRecording: @unchecked Sendable {
         }
     }
 
+    /// The publisher's recorder; nil if there is none.
+    package var present: (any EventRecording)? { lock.withLock { recorder } }
+
     /// Whether this recorder is the publisher's.
-    func isKept(by recorder: any EventRecording) -> Bool { lock.withLock { self.recorder } === recorder }
+    package func isKept(by recorder: any EventRecording) -> Bool { present === recorder }
 
     /// Whether the recorder records events of this name, if perhaps not before this process uses a type of the name.
     package func awaits(_ name: String) -> Bool { lock.withLock { awaited.contains(EventName(name)) } }
 
     /// Notes what became of recorded events; does nothing without a recorder.
-    package func note(_ note: CustodyNote) { lock.withLock { recorder }?.note(note) }
+    package func note(_ note: CustodyNote) { present?.note(note) }
 
     /// Hands over what earlier hosts had not seen settled; nothing without a recorder.
-    package func takeOwed() -> [OwedEvent] { lock.withLock { recorder }?.takeOwed() ?? [] }
+    package func takeOwed() -> [OwedEvent] { present?.takeOwed() ?? [] }
 
     /// A worker's last bookmark that is as safe as the recorder promises; the calling thread waits for that.
     package func lastBookmark(of worker: String) -> KeptBookmark {
-        lock.withLock { recorder }?.lastBookmark(of: worker) ?? .notKept
+        present?.lastBookmark(of: worker) ?? .notKept
     }
 
     /// The directory in which a host may keep its workers' outboxes; nil if there is none.
-    package var outboxDirectory: String? { lock.withLock { recorder }?.outboxDirectory }
-
-    /// The newest of these events with a record: ``EventRecording/lastRecorded(of:after:)``; nil without a recorder.
-    package func lastRecorded(of events: [EventContext], after position: UInt64) throws -> RecordIdentity? {
-        try lock.withLock { recorder }?.lastRecorded(of: events, after: position)
-    }
+    package var outboxDirectory: String? { present?.outboxDirectory }
 
     /// The recorder's present positions and sizes; nil if there is no recorder.
-    package var report: RecordingReport? { lock.withLock { recorder }?.report }
+    package var report: RecordingReport? { present?.report }
 }
 
 /// What a host tells a worker about the worker's bookmarks.

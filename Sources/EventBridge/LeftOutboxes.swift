@@ -17,6 +17,8 @@ struct LeftOutboxes {
     private let directory: StorageDirectory
     private let registers: [Register]
     private let host: HostCore
+    /// The journal beside whose files the outboxes lie.
+    private let journal: any EventRecording
     /// How long the workers of killed hosts may still live, and when this time is over for all of them.
     private let patience: Duration
     private let deadline: UInt64
@@ -41,9 +43,12 @@ struct LeftOutboxes {
     ///
     /// An error changes nothing. Its cause may pass, and a later call then finds all registers.
     ///
-    /// - Parameter path: the directory, which need not exist.
+    /// - Parameters:
+    ///   - path: the directory, which need not exist.
+    ///   - journal: the publisher's own journal, whose directory this is.
     init?(
         at path: String,
+        beside journal: any EventRecording,
         for host: HostCore,
         patience: Duration = .seconds(10),
         say: @escaping @Sendable (String) -> Void = { UnwaitedOutput.sayOnStandardError($0) }
@@ -72,7 +77,7 @@ struct LeftOutboxes {
         if registers.isEmpty { return nil }
         self.registers = registers
         deadline = MonotonicClock.now() + patience.nanoseconds
-        (self.path, self.host, self.patience, self.say) = (path, host, patience, say)
+        (self.path, self.journal, self.host, self.patience, self.say) = (path, journal, host, patience, say)
     }
 
     /// The text of a register; nil if it has none: its host was killed before the first line, or has just begun, or has
@@ -263,7 +268,11 @@ struct LeftOutboxes {
             recordedName: { name in
                 let name = try text(of: name, in: register)
                 if router.records(name) { return name }
-                guard isAwaited(name) else { return nil }
+                guard isAwaited(name) else {
+                    // The journal may have ended its recordings a moment ago. Then the event is not to be left out.
+                    try checkJournal()
+                    return nil
+                }
                 throw Problem(
                     description: """
                         the journal records \(name) only once this program uses a type of that name, which it has to do \
@@ -274,7 +283,7 @@ struct LeftOutboxes {
             newestRecord: { events in
                 // The search may take long, and a host that is ending does not use its result.
                 if host.isEnding { throw Problem(description: "the host is ending") }
-                return try host.publisher.recording.lastRecorded(of: events, after: outbox.position)
+                return try journal.lastRecorded(of: events, after: outbox.position)
             }
         )
         return found.damage
@@ -286,11 +295,7 @@ struct LeftOutboxes {
     private func text(of name: WireName, in register: OutboxRegister) throws -> String {
         // Ends the recovery ahead of this event; the file stays for the next host.
         if host.isEnding { throw Problem(description: "the host is ending") }
-        // A closed journal records no name, so all events would be left out; so would those that only it recorded if
-        // another journal has taken its place.
-        guard host.publisher.recording.outboxDirectory == path else {
-            throw Problem(description: "the journal is closed")
-        }
+        try checkJournal()
         switch name {
         case .text(let text): return text
         case .number(let number):
@@ -299,6 +304,13 @@ struct LeftOutboxes {
             }
             return text
         }
+    }
+
+    /// Throws ``Problem`` if the journal is over, which records no name, so that all events would be left out.
+    ///
+    /// Another journal may have taken its place, but need not record the same names.
+    private func checkJournal() throws {
+        if journal.isOver { throw Problem(description: "the journal is closed") }
     }
 
     /// Whether the journal is to record events of this name, which it does not record yet.
@@ -320,9 +332,9 @@ extension HostCore {
     ///   read the events, and they would come behind those of the worker's next start.
     @inline(never)
     func findLeftOutboxes() throws(BridgeError) -> LeftOutboxes? {
-        guard let path = publisher.recording.outboxDirectory else { return nil }
+        guard let journal = publisher.recording.present, let path = journal.outboxDirectory else { return nil }
         do throws(SystemError) {
-            return try LeftOutboxes(at: path, for: self)
+            return try LeftOutboxes(at: path, beside: journal, for: self)
         } catch {
             throw BridgeError(.system, "what an earlier host's workers have left in \(path) cannot be read: \(error)")
         }

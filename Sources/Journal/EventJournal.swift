@@ -85,7 +85,14 @@ public final class EventJournal: Sendable {
         try core.start()
     }
 
-    deinit {
+    deinit { beginToClose() }
+
+    /// Ends the recordings, and begins to close the files.
+    ///
+    /// Hosts learn first that they can no longer count on the journal. So a host that finds a type unrecorded, and the
+    /// journal still there, knows that the journal did not record the type.
+    private func beginToClose() {
+        core.retire()
         recordings.end()
         core.close()
     }
@@ -145,8 +152,7 @@ public final class EventJournal: Sendable {
     ///
     /// Readers get the remaining events, and then end. If the events cannot be made safe, readers that follow throw.
     public func close() async {
-        recordings.end()
-        core.close()
+        beginToClose()
         await withCheckedContinuation { continuation in core.whenClosed { continuation.resume() } }
     }
 

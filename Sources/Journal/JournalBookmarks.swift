@@ -54,8 +54,7 @@ extension JournalCore {
     func lastBookmark(of worker: String) -> KeptBookmark {
         let (entry, isKept, isSafe) = lock.withLock {
             let entry = bookmarks[worker]
-            let isKept = if case .open = state.phase { true } else { false }
-            return (entry, isKept, state.safe.position >= entry?.position ?? 0)
+            return (entry, !state.isOver, state.safe.position >= entry?.position ?? 0)
         }
         guard isKept else { return .notKept }
         if !isSafe { do { try waitUntilSafe() } catch { return .notKept } }

@@ -6,6 +6,9 @@ import Synchronization
 
 /// The slow work, on the journal's own thread: making, synchronizing, removing and closing segments.
 extension JournalCore {
+    /// Called when the recordings are about to end: hosts count on this journal no longer, but it still takes events.
+    func retire() { lock.withLock { state.retired() } }
+
     /// Begins to close the journal: the thread makes the accepted events safe, and then closes the files.
     func close() {
         lock.withLock {

@@ -4,11 +4,10 @@ import Locks
 
 /// Serves a host that keeps its workers' outboxes beside the journal.
 extension JournalCore {
-    /// The directory for the outboxes; nil if the journal is closed, or if its files are not kept in a directory whose
+    /// The directory for the outboxes; nil if the journal is over, or if its files are not kept in a directory whose
     /// file system writes in place.
     var outboxDirectory: String? {
-        let isOpen = lock.withLock { if case .open = state.phase { true } else { false } }
-        return isOpen && storage.keepsOutboxes ? "\(path)/outboxes" : nil
+        isOver || !storage.keepsOutboxes ? nil : "\(path)/outboxes"
     }
 
     /// The newest of the events that has a record; the events are given in the order in which they were received.

@@ -147,7 +147,7 @@ extension JournalCore: EventRecording {
 
     func wasRecorded() { wakeReaders() }
 
-    var isOver: Bool { lock.withLock { !state.takesEvents } }
+    var isOver: Bool { lock.withLock { state.isOver } }
 
     var isSafeAtOnce: Bool { if case .process = settings.durability { true } else { false } }
 }

@@ -42,6 +42,8 @@ struct JournalState: Sendable {
     }
     /// Whether events are accepted, which is while the phase is `open`.
     private(set) var takesEvents = true
+    /// Whether the recordings are about to end, or have ended.
+    private var isRetired = false
     /// The end of the accepted events.
     private(set) var accepted: Mark
     /// The end of the events that are as safe as the durability promises.
@@ -87,6 +89,9 @@ struct JournalState: Sendable {
         case .closed, .failed: false
         }
     }
+
+    /// Whether no host may count on the journal any more: its recordings are about to end, or it accepts no event.
+    var isOver: Bool { isRetired || !takesEvents }
 
     /// Whether notes may still be written: in the phase `closing`, too, until the end record is about to be written.
     var takesNotes: Bool { goesOn && !isEnding }
@@ -185,6 +190,9 @@ struct JournalState: Sendable {
         unsafeSince = safe.position < accepted.position ? begin : nil
         unsafeNotesSince = safe.notes < accepted.notes ? begin : nil
     }
+
+    /// Called when the journal's recordings are about to end; their events are accepted until then.
+    mutating func retired() { isRetired = true }
 
     /// Called to close the journal; if notes wait for the next segment, a failed try to make it is repeated.
     mutating func closeRequested() {

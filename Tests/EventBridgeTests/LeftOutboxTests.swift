@@ -23,6 +23,8 @@ private final class Notebook: IdleRecorder, @unchecked Sendable {
     private let lock = Lock()
     private var numbers: [UInt64] = []
     private var asked: (() -> Void)?
+    private var checked: (() -> Void)?
+    private var isClosed = false
     private let directory: String
     private let newest: UInt64?
     private let bookmark: String?
@@ -44,6 +46,20 @@ private final class Notebook: IdleRecorder, @unchecked Sendable {
 
     /// Calls `body` when a host asks which event was recorded last.
     func whenAsked(_ body: @escaping () -> Void) { lock.withLock { asked = body } }
+
+    /// Calls `body` once, when a host has just found that the journal is not over.
+    func afterCheck(_ body: @escaping () -> Void) { lock.withLock { checked = body } }
+
+    func close() { lock.withLock { isClosed = true } }
+
+    var isOver: Bool {
+        let (wasClosed, body) = lock.withLock {
+            defer { checked = nil }
+            return (isClosed, checked)
+        }
+        body?()
+        return wasClosed
+    }
 
     func lastRecorded(of events: [EventContext], after position: UInt64) throws -> RecordIdentity? {
         lock.withLock { asked }?()
@@ -551,11 +567,11 @@ final class LeftOutboxTests {
         try writeRegister()
         try write(Self.outbox(of: [Self.event(1), Self.event(2)], accepted: 2), to: Self.file)
         notebook.whenAsked { core.router.closeIntake() }
-        try await LeftOutboxes(at: path, for: core)?.recover()
+        try await LeftOutboxes(at: path, beside: notebook, for: core)?.recover()
         #expect(try files.names() == [Self.register, Self.file].sorted())
         // From now on it does not begin any more.
         let before = notebook.all
-        try await LeftOutboxes(at: path, for: core)?.recover()
+        try await LeftOutboxes(at: path, beside: notebook, for: core)?.recover()
         #expect(notebook.all == before)
         await bridge.shutdown()
         withExtendedLifetime(recording) {}
@@ -563,6 +579,30 @@ final class LeftOutboxTests {
         let outcome = try await startHost(newest: 1)
         #expect(outcome.recorded == [2] && outcome.got == Self.got(2...2))
         #expect(outcome.lost.isEmpty && outcome.left.isEmpty)
+    }
+
+    @Test("J21: while the journal is closed, no event is left out for a type that it has just ceased to record")
+    func closing() async throws {
+        let (publisher, notebook, recording) = recorded(by: Notebook(path, newest: nil))
+        let bridge = try await BridgeHost.inMemory(publisher, workers: [InMemoryWorker("a") { _ in [] }])
+        let lost = Collected<EventsLost>()
+        let losses = publisher.subscribe(to: EventsLost.self) { lost.add($0) }
+        try writeRegister()
+        try write(Self.outbox(of: [Self.event(1)], accepted: 1), to: Self.file)
+        // The search has looked at the event already. Now the journal closes between the two checks of one event.
+        notebook.whenAsked {
+            notebook.afterCheck {
+                notebook.close()
+                recording.cancel()
+            }
+        }
+        try await LeftOutboxes(at: path, beside: notebook, for: bridge.core)?.recover()
+        let left = try leftNames()
+        #expect(left == [Self.file + ".unread", Self.register + ".unread"].sorted())
+        await bridge.shutdown()
+        #expect(notebook.all.isEmpty && lost.all.count == 1)
+        #expect(lost.all.first?.reason.contains("the journal is closed") == true)
+        withExtendedLifetime(losses) {}
     }
 
     @Test("J21: a shutdown during the recovery ends it between two events, and closes no worker before that")

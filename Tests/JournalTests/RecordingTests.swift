@@ -3,6 +3,7 @@ import Dispatch
 import DomainEvents
 import Locks
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Journal
@@ -95,6 +96,39 @@ struct RecordingTests {
         publisher.publish(Counted(number: 2))
         #expect(journal.status.lastPosition == 1)
         #expect(!publisher.isWanted("Counted"))
+    }
+
+    /// Looks at a journal when the interest in a name may have changed, as a bridge does.
+    private final class Witness: InterestObserver {
+        let seen = Collected<[Bool]>()
+        private let look: @Sendable (_ name: String) -> [Bool]
+
+        init(_ look: @escaping @Sendable (_ name: String) -> [Bool]) { self.look = look }
+
+        var isBridge: Bool { false }
+
+        func interestMayHaveChanged(in name: String) { seen.add(look(name)) }
+
+        func channelWasMade(_ channel: AnyEventChannel) {}
+    }
+
+    @Test("A journal says that it is over before it ceases to record, and takes what it still records")
+    func ceasing() async throws {
+        let scratch = try ScratchJournal()
+        let publisher = EventPublisher()
+        let journal = try scratch.open()
+        try journal.record(Colored.self, of: publisher)
+        try journal.record(Counted.self, of: publisher)
+        let core = journal.core
+        let witness = Witness { [weak publisher] name in
+            if name == Colored.eventName { publisher?.publish(Counted(number: 1)) }
+            return [publisher?.channel(named: name)?.isRecorded ?? true, core.isOver]
+        }
+        publisher.addInterestObserver(witness)
+        await journal.close()
+        #expect(witness.seen.all == [[false, true], [false, true]])
+        #expect(journal.status.lastPosition == 1)
+        publisher.removeInterestObserver(witness)
     }
 
     @Test("Names are recorded from when a type of that name is used, reports never")
