@@ -224,6 +224,15 @@ package class AnyEventChannel: @unchecked Sendable {
         withExtendedLifetime(unused) {}
     }
 
+    /// Has this recorder, which has become the publisher's own, record from now on which receivers events are owed to.
+    ///
+    /// Its subscriber stays, so it records each event once.
+    package func keepCustody(by recorder: any EventRecording) {
+        let changed = currentSubscribers()?.deferred.filter { $0.keepCustody(by: recorder) } ?? []
+        // A list knows from its beginning whether the events are recorded.
+        if !changed.isEmpty { withExtendedLifetime(change { $0.with() }) {} }
+    }
+
     func setForwarders(_ forwarders: [any EventForwarder]) -> [AnyObject] {
         change { $0.with(forwarders: forwarders) }
     }

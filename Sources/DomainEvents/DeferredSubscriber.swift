@@ -53,6 +53,11 @@ class DeferredSubscriber: AnySubscriber, @unchecked Sendable {
     /// Whether the subscriber is the publisher's own journal, which also records which receivers an event is owed to.
     var isRecorder: Bool { false }
 
+    /// Makes this subscriber one of the publisher's own journal, if it belongs to this recorder.
+    ///
+    /// - Returns: Whether it belongs to the recorder and was not such a subscriber before.
+    func keepCustody(by recorder: any EventRecording) -> Bool { false }
+
     /// Whether the subscriber is a journal, the publisher's own or another one, and handles no event.
     var onlyRecords: Bool { false }
 

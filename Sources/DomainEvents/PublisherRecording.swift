@@ -13,7 +13,10 @@ package final class PublisherRecording: @unchecked Sendable {
     /// A recorder that is over may live on, because a reader of its files refers to it.
     ///
     /// - Parameter names: the recorder records events of these names once this process uses types of these names.
-    package func offer(_ recorder: any EventRecording, awaiting names: Set<EventName> = []) {
+    /// - Returns: Whether the recorder has become the publisher's now. Then the caller calls
+    ///   ``AnyEventChannel/keepCustody(by:)`` for the channels that it records already.
+    @discardableResult
+    package func offer(_ recorder: any EventRecording, awaiting names: Set<EventName> = []) -> Bool {
         var over: (any EventRecording)?
         while true {
             let present = lock.withLock {
@@ -27,8 +30,8 @@ package final class PublisherRecording: @unchecked Sendable {
                 return present
             }
             // Outside the lock: a recorder takes a lock of its own, and a last reference may be released here.
-            if present === over { return }
-            if let present, !present.isOver { return }
+            if present === over { return true }
+            if let present, !present.isOver { return false }
             over = present
         }
     }

@@ -1,5 +1,6 @@
 import CBOR
 import Locks
+import Synchronization
 
 /// Records events of one type, before a subscriber can get them, on the thread that publishes or receives them.
 ///
@@ -12,14 +13,14 @@ import Locks
 /// event that stays in this process is then recorded before its handlers are called, and an event for one peer while
 /// that peer's outbox holds it.
 final class RecordingSubscriber<E: DomainEvent>: DeferredSubscriber, @unchecked Sendable {
-    // Sendable: everything mutable is guarded by `lock`.
+    // Sendable: everything mutable is guarded by `lock` or atomic.
     private let name: String
     private let recorder: any EventRecording
     private let line: any RecordingLine
     private let encode: @Sendable (E, CBORBuffer) throws -> Void
     private weak let publisher: EventPublisher?
     /// Whether the recorder is the publisher's own, which also records the receivers that an event is owed to.
-    private let keepsCustody: Bool
+    private let keepsCustody: Atomic<Bool>
     private var failed: [Failure] = []
     private var isRemoved = false
 
@@ -45,11 +46,15 @@ final class RecordingSubscriber<E: DomainEvent>: DeferredSubscriber, @unchecked 
             encode = recorder.encoder(of: E.self)
         }
         self.publisher = publisher
-        keepsCustody = publisher.recording.isKept(by: recorder)
+        keepsCustody = Atomic(publisher.recording.isKept(by: recorder))
         super.init(E.self, site: site, source: publisher.source, isOpen: true)
     }
 
-    override var isRecorder: Bool { keepsCustody }
+    override var isRecorder: Bool { keepsCustody.load(ordering: .relaxed) }
+
+    override func keepCustody(by recorder: any EventRecording) -> Bool {
+        recorder === self.recorder && !keepsCustody.exchange(true, ordering: .relaxed)
+    }
 
     override var onlyRecords: Bool { true }
 
@@ -122,7 +127,7 @@ final class RecordingSubscriber<E: DomainEvent>: DeferredSubscriber, @unchecked 
                 return try line.record(
                     payload,
                     context: context,
-                    owed: keepsCustody ? stamp.owed : [],
+                    owed: isRecorder ? stamp.owed : [],
                     whenSettled: tracker.map(report)
                 )
             }

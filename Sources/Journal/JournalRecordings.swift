@@ -19,7 +19,7 @@ final class JournalRecordings: @unchecked Sendable {
     }
 
     func record<E: DomainEvent>(_ type: E.Type, of publisher: EventPublisher, at site: SubscriptionSite) {
-        guard isMissing(EventName(E.eventName), of: publisher) else { return }
+        if lock.withLock({ hasEnded }) { return }
         record(publisher.channel(of: type), of: publisher, at: site)
     }
 
@@ -33,7 +33,7 @@ final class JournalRecordings: @unchecked Sendable {
             return hasEnded
         }
         guard !isLate else { return }
-        publisher.recording.offer(core, awaiting: names)
+        offer(to: publisher)
         publisher.addInterestObserver(watch)
         // `end()` may have run before the observer was added; it then has not removed the observer.
         if lock.withLock({ hasEnded }) { watch.end() }
@@ -44,11 +44,8 @@ final class JournalRecordings: @unchecked Sendable {
     /// Every event after the return is recorded, even if another thread calls this for the same channel meanwhile.
     private func record(_ channel: AnyEventChannel, of publisher: EventPublisher, at site: SubscriptionSite) {
         let name = EventName(channel.name)
+        offer(to: publisher)
         guard isMissing(name, of: publisher) else { return }
-        // Each watch refers to its publisher for a moment, which may be the last reference: so not with the lock held.
-        let watches = lock.withLock { self.watches }
-        let awaited = watches.reduce(into: Set<EventName>()) { $0.formUnion($1.names(of: publisher)) }
-        publisher.recording.offer(core, awaiting: awaited)
         // This asks the type for its layout. That is code of the program, which may take any time, or publish, so this
         // thread holds no lock here. Other threads may make a subscriber as well; only one of the subscribers is added.
         let pending = channel.makeRecording(by: core, at: site, publisher: publisher)
@@ -61,7 +58,21 @@ final class JournalRecordings: @unchecked Sendable {
         }
         // These may be the last references to publishers and handlers, so they are released without the lock.
         withExtendedLifetime((unused, living)) {}
-        if unused != nil { pending.announce() }
+        guard unused != nil else { return }
+        // Another thread may have made the journal the publisher's own since the subscriber was made.
+        if publisher.recording.isKept(by: core) { channel.keepCustody(by: core) }
+        pending.announce()
+    }
+
+    /// Makes the journal the publisher's own, unless another one is that; if it takes the place of another one, it
+    /// keeps custody of the events that it records already, too.
+    private func offer(to publisher: EventPublisher) {
+        // Each watch refers to its publisher for a moment, which may be the last reference: so not with the lock held.
+        let watches = lock.withLock { self.watches }
+        let awaited = watches.reduce(into: Set<EventName>()) { $0.formUnion($1.names(of: publisher)) }
+        guard publisher.recording.offer(core, awaiting: awaited) else { return }
+        let recorded = lock.withLock { self.recorded[ObjectIdentifier(publisher)]?.value ?? [] }
+        for name in recorded { publisher.channel(named: name.text)?.keepCustody(by: core) }
     }
 
     /// Whether this name is not recorded yet, and still may be.

@@ -183,4 +183,33 @@ struct RestoringTests {
         #expect(owed.map(\.receiver.name) == ["a"] && owed.map(\.name) == [Counted.eventName], "\(owed)")
         await third.close()
     }
+
+    @Test(
+        "A journal in the place of the first one notes what is owed, of types that it has recorded before, too",
+        .timeLimit(.minutes(2))
+    )
+    func secondJournal() async throws {
+        let (scratch, elsewhere) = (try ScratchJournal(), try ScratchJournal())
+        let publisher = EventPublisher()
+        let held = Collected<UnsettledDelivery<Counted>>()
+        let worker = InMemoryWorker("a", subscribes: [Counted.self]) { publisher in
+            [publisher.subscribe(to: Counted.self, on: .queue(.global()), acknowledging: .manually) { held.add($0) }]
+        }
+        let (first, second) = (try elsewhere.open(), try scratch.open())
+        try first.record(Counted.self, of: publisher)
+        try second.record(Counted.self, of: publisher)
+        let bridge = try await BridgeHost.inMemory(publisher, workers: [worker])
+        publisher.publish(Counted(number: 1))
+        await first.close()
+        try second.record(Colored.self, of: publisher)
+        publisher.publish(Counted(number: 2))
+        await held.wait(for: 2)
+        bridge.abandon()
+        #expect(second.status.lastPosition == 2)
+        await second.close()
+
+        let third = try scratch.open()
+        #expect(third.core.takeOwed().map(\.context.id) == held.all.filter { $0.event.number == 2 }.map(\.context.id))
+        await third.close()
+    }
 }
