@@ -10,12 +10,13 @@ final class AnswerSubscriber<Answer: DomainEvent>: DeferredSubscriber, @unchecke
     private let uncausedCount = Atomic(0)
     private let request: EventID
     private let matches: @Sendable (Answer) -> Bool
-    private let take: @Sendable (Answer) -> Void
+    private let take: @Sendable (Answer, LaterRecorders) -> Void
 
+    /// - Parameter take: gets the answer, and the journals that got it at the same time.
     init(
         to request: EventID,
         where matches: @escaping @Sendable (Answer) -> Bool,
-        _ take: @escaping @Sendable (Answer) -> Void
+        _ take: @escaping @Sendable (Answer, LaterRecorders) -> Void
     ) {
         self.request = request
         self.matches = matches
@@ -38,7 +39,7 @@ final class AnswerSubscriber<Answer: DomainEvent>: DeferredSubscriber, @unchecke
             isCaused = false
         }
         arrived.append((event.copy(as: Answer.self), isCaused))
-        return [.wake, .settled]
+        return [.settled, .answers]
     }
 
     /// A phrase that says how many events could be the answer but came without a cause; nil if none did.
@@ -49,15 +50,14 @@ final class AnswerSubscriber<Answer: DomainEvent>: DeferredSubscriber, @unchecke
         return count == 0 ? nil : "\(count) \(Answer.eventName) came without a cause"
     }
 
-    override func settle(_ outcome: AppendOutcome) {
-        guard outcome.contains(.wake) else { return }
+    override func takeAnswers(recordedBy recorders: LaterRecorders) {
         let arrived = lock.withLock {
             defer { self.arrived = [] }
             return self.arrived
         }
         for answer in arrived where gate.enter() {
             if matches(answer.event) {
-                if answer.isCaused { take(answer.event) } else { uncausedCount.add(1, ordering: .relaxed) }
+                if answer.isCaused { take(answer.event, recorders) } else { uncausedCount.add(1, ordering: .relaxed) }
             }
             gate.exit()
         }

@@ -11,6 +11,8 @@ struct AppendOutcome: OptionSet {
     static let evicted = AppendOutcome(rawValue: 4)
     /// The event is not recorded: ``DeferredSubscriber/settle(_:)`` reports why, which may call handlers.
     static let unrecorded = AppendOutcome(rawValue: 8)
+    /// The event may be the answer that a request waits for: see ``DeferredSubscriber/takeAnswers(recordedBy:)``.
+    static let answers = AppendOutcome(rawValue: 16)
 }
 
 /// A subscriber that gets events ahead of the inline handlers: a handler on a queue or in a task, the consumer of a
@@ -124,6 +126,12 @@ class DeferredSubscriber: AnySubscriber, @unchecked Sendable {
     /// Called without any lock held.
     func settle(_ outcome: AppendOutcome) {}
 
+    /// Does what `append` has left to do for a request that waits for its answer.
+    ///
+    /// Called without any lock held.
+    /// - Parameter recorders: the journals among the subscribers that got the event in the same step.
+    func takeAnswers(recordedBy recorders: LaterRecorders) {}
+
     /// Releases events that will not be handled.
     func drop(_ places: DeliveryBatch) {
         guard !places.isEmpty else { return }
@@ -195,7 +203,11 @@ extension [DeferredSubscriber] {
     }
 
     private func settle(_ outcome: AppendOutcome, of subscriber: DeferredSubscriber, _ tracker: HandlingTracker?) {
-        subscriber.settle(outcome)
+        if outcome.contains(.answers) {
+            subscriber.takeAnswers(recordedBy: LaterRecorders(among: self))
+        } else {
+            subscriber.settle(outcome)
+        }
         if outcome.contains(.settled) {
             tracker?.handlerReturned(at: subscriber.site, failure: subscriber.failureOnceRemoved)
         }

@@ -328,7 +328,7 @@ extension EventPublisher {
             context: context,
             wait: wait,
             answers: [
-                answers(answer, to: context, where: matches) { self.finish(wait, .success($0), by: answer) }
+                answers(answer, to: context, where: matches) { Self.finish(wait, .success($0), recordedBy: $1) }
             ],
             within: limit,
             clock: clock
@@ -356,10 +356,10 @@ extension EventPublisher {
             wait: wait,
             answers: [
                 answers(answer, to: context, where: matches) {
-                    self.finish(wait, .success($0), by: answer)
+                    Self.finish(wait, .success($0), recordedBy: $1)
                 },
                 answers(failure, to: context, where: { _ in true }) {
-                    self.finish(wait, .failure(RequestFailed($0)), by: failure)
+                    Self.finish(wait, .failure(RequestFailed($0)), recordedBy: $1)
                 },
             ],
             within: limit,
@@ -367,15 +367,16 @@ extension EventPublisher {
         )
     }
 
-    /// Ends a request's wait when the request and its answer are safe; a journal that records the answer has done so
-    /// before this is called.
-    private func finish<Answer: DomainEvent, Value: Sendable>(
+    /// Ends a request's wait when the request and its answer are safe.
+    ///
+    /// - Parameter journals: those that have recorded the answer; they count even if they are closed meanwhile.
+    private static func finish<Value: Sendable>(
         _ wait: DeliveryWait<Value>,
         _ outcome: Result<Value, any Error>,
-        by answer: Answer.Type
+        recordedBy journals: LaterRecorders
     ) {
         var recorders = wait.recorders
-        recorders.add(of: channel(of: answer), from: self)
+        recorders.add(journals)
         recorders.whenSafe { error in wait.finish(error.map { .failure($0) } ?? outcome) }
     }
 
@@ -383,7 +384,7 @@ extension EventPublisher {
         _ type: Answer.Type,
         to request: EventContext,
         where matches: @escaping @Sendable (Answer) -> Bool,
-        _ take: @escaping @Sendable (Answer) -> Void
+        _ take: @escaping @Sendable (Answer, LaterRecorders) -> Void
     ) -> AwaitedAnswers {
         let subscriber = AnswerSubscriber<Answer>(to: request.id, where: matches, take)
         let channel = channel(of: type)

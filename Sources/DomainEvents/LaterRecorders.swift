@@ -9,21 +9,16 @@ struct LaterRecorders: Sendable {
     /// The journals that record an event which is published to these destinations.
     ///
     /// A journal that begins to close afterwards gets no later events, but these recorders still include it.
-    init(of destinations: Destinations) { add(of: destinations) }
+    init(of destinations: Destinations) { self.init(among: destinations.all.flatMap { $0.subscribers.deferred }) }
 
-    /// Adds the journals that record a channel's events now: of its publisher, and of the publishers that get the
-    /// events from that publisher.
-    mutating func add<E: DomainEvent>(of channel: EventChannel<E>, from publisher: EventPublisher) {
-        guard let subscribers = channel.currentSubscribers(), subscribers.isSafeLater else { return }
-        let first = Destination(channel: channel, subscribers: subscribers, publisher: publisher)
-        add(of: channel.destinations(from: first))
-    }
+    /// The journals among an event's subscribers in strands.
+    init(among subscribers: [DeferredSubscriber]) { add(subscribers.compactMap(\.laterRecorder)) }
 
-    private mutating func add(of destinations: Destinations) {
-        for recorder in destinations.all.flatMap({ $0.subscribers.deferred }).compactMap(\.laterRecorder)
-        where !recorders.contains(where: { $0 === recorder }) {
-            recorders.append(recorder)
-        }
+    /// Adds the journals that are in another list.
+    mutating func add(_ others: LaterRecorders) { add(others.recorders) }
+
+    private mutating func add(_ others: [any EventRecording]) {
+        for recorder in others where !recorders.contains(where: { $0 === recorder }) { recorders.append(recorder) }
     }
 
     /// Returns when the events that were recorded so far are as safe as the journals promise; at once if there are no

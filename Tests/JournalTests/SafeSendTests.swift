@@ -232,6 +232,34 @@ struct SafeSendTests {
         subscription.cancel()
     }
 
+    @Test("A request waits for each journal that has recorded its answer, even one that is released meanwhile")
+    func answerOfReleased() async throws {
+        let scratch = try ScratchJournal()
+        let storage = try FaultyStorage(at: scratch.path)
+        var settings = JournalCore.Settings()
+        settings.durability = .machine(within: .seconds(3_600))
+        settings.segmentBytes = 64 << 10
+        let publisher = EventPublisher()
+        let owner = try await {
+            let journal = try EventJournal(storage, at: "test", lock: nil, settings)
+            await journal.waitForSpare()
+            try journal.record(Colored.self, of: publisher)
+            return Owner(journal)
+        }()
+        storage.failSynchronizations(1)
+        let subscription = publisher.subscribe(to: Counted.self) { [publisher] _ in
+            publisher.publish(Colored(color: "red"))
+        }
+        let error = await #expect(throws: JournalError.self) {
+            try await publisher.request(Counted(number: 1), awaiting: Colored.self, within: .seconds(60)) { _ in
+                owner.release()
+                return true
+            }
+        }
+        #expect(error?.code == .system)
+        subscription.cancel()
+    }
+
     @Test("With .process, send waits for nothing")
     func process() async throws {
         let held = try await Held(.process)
