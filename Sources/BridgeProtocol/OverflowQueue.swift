@@ -103,8 +103,8 @@ package struct OverflowQueue: Sendable {
     private var gaps: [RowGap: Int] = [:]
     private var lastRow: UInt64 = 0
     private var lastTicket: UInt64 = 0
-    /// The tickets of events that must not leave yet, ascending.
-    package private(set) var held: [UInt64] = []
+    /// The events that must not leave yet, in the order of their tickets, with their nodes.
+    private var holds: [(ticket: UInt64, index: Int)] = []
 
     /// How many events wait.
     package private(set) var events = 0
@@ -126,19 +126,21 @@ package struct OverflowQueue: Sendable {
 
     // MARK: - In
 
+    /// The tickets of the events that must not leave yet, ascending.
+    package var held: [UInt64] { holds.map(\.ticket) }
+
     /// Puts an event at the end.
     ///
     /// - Parameters:
     ///   - key: the encoded value of a field: a later event with the same name and value replaces this event.
-    ///   - isHeld: whether the event stays until ``release(_:)``.
+    ///   - isHeld: whether the event stays until ``release(_:)``. Until then no policy takes it out: a journal may not
+    ///     have recorded it yet, and has to hear of its end only afterwards.
     /// - Returns: The ticket of the event, for ``release(_:)``.
     package mutating func append(_ event: Waiting, key: [UInt8]? = nil, isHeld: Bool = false) -> UInt64 {
         lastTicket += 1
         let full = key.map { Key(name: EventName(event.name), value: $0) }
         let index = link(Node(entry: .event(event), ticket: lastTicket, key: full))
-        if event.isEvictable { stand(index, inLineFor: event) }
-        if let full { keys[full] = index }
-        if isHeld { held.append(lastTicket) }
+        if isHeld { holds.append((lastTicket, index)) } else { standInLine(index) }
         events += 1
         chargedBytes += event.charge
         return lastTicket
@@ -153,10 +155,13 @@ package struct OverflowQueue: Sendable {
 
     /// Lets a held event leave.
     package mutating func release(_ ticket: UInt64) {
-        if !held.isEmpty { held.removeAll { $0 == ticket } }
+        guard let place = holds.firstIndex(where: { $0.ticket == ticket }) else { return }
+        standInLine(holds.remove(at: place).index)
     }
 
-    package mutating func releaseAll() { held = [] }
+    package mutating func releaseAll() {
+        while !holds.isEmpty { standInLine(holds.removeFirst().index) }
+    }
 
     // MARK: - Policies
 
@@ -192,7 +197,7 @@ package struct OverflowQueue: Sendable {
 
     /// The entry that leaves next; nil if it is held, or the queue is empty.
     package var first: Entry? {
-        guard let head, let node = nodes[head], node.ticket < held.first ?? .max else { return nil }
+        guard let head, let node = nodes[head], node.ticket < holds.first?.ticket ?? .max else { return nil }
         return node.entry
     }
 
@@ -208,7 +213,7 @@ package struct OverflowQueue: Sendable {
             case .gap:
                 charge += LinkLimits.minimumCharge
                 guard hasWindow(charge) else { return false }
-            case .event(let event): return node.ticket < held.first ?? .max && hasWindow(charge + event.charge)
+            case .event(let event): return node.ticket < holds.first?.ticket ?? .max && hasWindow(charge + event.charge)
             }
             next = node.next
         }
@@ -231,7 +236,15 @@ package struct OverflowQueue: Sendable {
 
     // MARK: - Lines
 
-    private mutating func stand(_ index: Int, inLineFor event: Waiting) {
+    /// Lets policies take the event of a node out from now on.
+    private mutating func standInLine(_ index: Int) {
+        guard let node = nodes[index], case .event(let event) = node.entry else { return }
+        if event.isEvictable { stand(index, node.ticket, inLineFor: event) }
+        // An event that was released late does not take the place of a younger one.
+        if let key = node.key, keys[key].flatMap({ nodes[$0]?.ticket }) ?? 0 < node.ticket { keys[key] = index }
+    }
+
+    private mutating func stand(_ index: Int, _ ticket: UInt64, inLineFor event: Waiting) {
         var line = lines.removeValue(forKey: EventName(event.name)) ?? Line()
         line.live += 1
         line.chargedBytes += event.charge
@@ -240,7 +253,10 @@ package struct OverflowQueue: Sendable {
             line.places = line.places[line.first...].filter { nodes[$0.index]?.ticket == $0.ticket }
             line.first = 0
         }
-        line.places.append((index, lastTicket))
+        // Nearly always the end.
+        var place = line.places.count
+        while place > line.first, line.places[place - 1].ticket > ticket { place -= 1 }
+        line.places.insert((index, ticket), at: place)
         lines[EventName(event.name)] = line
     }
 

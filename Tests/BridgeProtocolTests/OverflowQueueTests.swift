@@ -54,6 +54,25 @@ struct OverflowQueueTests {
         #expect(queue.events == 0 && queue.chargedBytes == 0)
     }
 
+    @Test("no policy takes an event out before it is released; afterwards it is as old as it was")
+    func heldFromPolicies() {
+        var queue = OverflowQueue()
+        let first = queue.append(Self.event(1, "A"), key: [7], isHeld: true)
+        #expect(queue.dropOldest(of: "A") == nil && queue.supersede(name: "A", key: [7]) == nil)
+        #expect(queue.chargedBytes(of: "A") == 0 && queue.charge(ofEventNamed: "A", key: [7]) == nil)
+        _ = queue.append(Self.event(2, "A"), key: [7])
+        _ = queue.append(Self.event(3, "A"))
+        queue.release(first)
+        #expect(queue.chargedBytes(of: "A") == queue.chargedBytes && queue.events == 3)
+        #expect(queue.supersede(name: "A", key: [7])?.context.id.number == 2)
+        #expect(queue.dropOldest(of: "A")?.context.id.number == 1)
+        #expect(queue.dropOldest(of: "A")?.context.id.number == 3 && queue.events == 0)
+        // What becomes free for another link may be taken out there.
+        _ = queue.append(Self.event(4, "A"), key: [7], isHeld: true)
+        queue.releaseAll()
+        #expect(queue.supersede(name: "A", key: [7])?.context.id.number == 4)
+    }
+
     /// The simplest model: a list, with every gap on its own.
     private struct Model {
         enum Item: Equatable {
