@@ -7,34 +7,39 @@ import Locks
 
 /// Keeps the outboxes of a host's workers in files beside the journal, where they outlive the host and the workers.
 ///
-/// A host without a journal makes no file. The first outbox makes the directory and the host's ``OutboxRegister``.
+/// A host without a journal makes no file. The first outbox makes the directory and the host's ``OutboxRegister``. If
+/// another journal has taken the place of the publisher's own, outboxes of later starts lie beside that one: it records
+/// their events.
 final class OutboxFiles: @unchecked Sendable {
-    // Sendable: everything mutable is guarded by `beginning` or `lock`.
+    // Sendable: everything mutable is guarded by `lock`.
     private let publisher: EventPublisher
     private let router: EventRouter
     private let say: @Sendable (String) -> Void
 
-    /// Held while the register is made, and while the names that are known by then are written into it.
+    /// Held while a register is made, and while the names that are known by then are written into it.
     private let beginning = Lock()
-    private var place: Place?
 
     /// Held while a line is appended: a few bytes, once for each name and each start of a worker.
     private let lock = Lock()
-    private var length = 0
-    /// Tells other hosts that this one has not ended.
-    private var registerLock: LockFile?
+    /// By the paths of their directories; nearly always one.
+    private var places: [String: Place] = [:]
     private var hasEnded = false
-    /// The starts whose outboxes have a file.
-    private var kept: Set<UInt64> = []
-    /// Why the register lacks something that was to be written; nil as long as it lacks nothing.
-    private var failure: SystemError?
     private var hasSaidFailure = false
 
-    /// The directory, and the register in it.
-    private final class Place: Sendable {
+    /// A directory, and the register in it.
+    private final class Place: @unchecked Sendable {
+        // Sendable: everything mutable is guarded by the lock of the object that has the place.
         let directory: StorageDirectory
         let stem: String
-        let register: StorageFile
+        private let register: StorageFile
+        private var length = 0
+        private var lastName: UInt64 = 0
+        /// Tells other hosts that this one has not ended.
+        var registerLock: LockFile?
+        /// The starts whose outboxes have a file here.
+        var kept: Set<UInt64> = []
+        /// Why the register lacks something that was to be written; nil as long as it lacks nothing.
+        private(set) var failure: SystemError?
 
         init(at path: String) throws(SystemError) {
             directory = try StorageDirectory(at: path, makes: true)
@@ -47,6 +52,25 @@ final class OutboxFiles: @unchecked Sendable {
             let lock = try directory.openLock(OutboxRegister.fileName(stem: stem))
             try lock.take()
             return lock
+        }
+
+        func append(_ line: [UInt8]) {
+            guard failure == nil else { return }
+            do throws(SystemError) {
+                try line.withUnsafeBytes { bytes in
+                    Result { () throws(SystemError) in try register.write(bytes, at: length) }
+                }.get()
+                length += line.count
+            } catch {
+                failure = error
+            }
+        }
+
+        /// Appends a name, unless it was appended before: numbers are given out in their order.
+        func append(_ name: String, number: UInt64) {
+            guard number > lastName else { return }
+            lastName = number
+            append(OutboxRegister.line(of: name, number: number))
         }
 
         func fileName(_ incarnation: UInt64) -> String {
@@ -69,21 +93,24 @@ final class OutboxFiles: @unchecked Sendable {
     ///
     /// Without a file, what the worker has published and the host has not recorded is gone if both are killed.
     func make(for worker: String, _ incarnation: UInt64, _ limits: LinkLimits) -> MemoryFile? {
-        guard let path = publisher.recording.outboxDirectory, !lock.withLock({ hasEnded }) else { return nil }
+        guard let journal = publisher.recording.present, let path = journal.outboxDirectory,
+            !lock.withLock({ hasEnded })
+        else { return nil }
         do throws(SystemError) {
             let place = try begun(at: path)
-            let position = publisher.recording.report?.lastPosition ?? 0
-            append(
-                OutboxRegister.line(of: .init(worker: worker, incarnation: incarnation, position: position)),
-                in: place
-            )
-            if let failure = lock.withLock({ failure }) { throw failure }
+            let position = journal.report.lastPosition
+            let line = OutboxRegister.line(of: .init(worker: worker, incarnation: incarnation, position: position))
+            let failure = lock.withLock {
+                place.append(line)
+                return place.failure
+            }
+            if let failure { throw failure }
             let file = try place.directory.makeMemory(
                 place.fileName(incarnation),
                 byteCount: MemoryFile.outboxBytes(limits)
             )
             let isKept = lock.withLock {
-                if !hasEnded { kept.insert(incarnation) }
+                if !hasEnded { place.kept.insert(incarnation) }
                 return !hasEnded
             }
             if isKept { return file }
@@ -100,33 +127,23 @@ final class OutboxFiles: @unchecked Sendable {
 
     private func begun(at path: String) throws(SystemError) -> Place {
         try beginning.withLock { () throws(SystemError) -> Place in
-            if let place { return place }
+            if let place = lock.withLock({ places[path] }) { return place }
             let made = try Place(at: path)
             let held = try made.lockRegister()
-            lock.withLock { if !hasEnded { registerLock = held } }
             let head = OutboxRegister.head(of: publisher.source, boot: OperatingSystem.bootIdentity ?? "")
-            append(head, in: made)
-            // From now on each name is in the register before a worker learns its number.
-            router.tellNames { [weak self, made] name, number in
-                self?.append(OutboxRegister.line(of: name, number: number), in: made)
+            lock.withLock {
+                if !hasEnded { made.registerLock = held }
+                made.append(head)
+                places[path] = made
             }
-            place = made
+            // From now on each name is in all registers before a worker learns its number.
+            router.tellNames { [weak self] name, number in self?.append(name, number: number) }
             return made
         }
     }
 
-    private func append(_ line: [UInt8], in place: Place) {
-        lock.withLock {
-            guard failure == nil else { return }
-            do throws(SystemError) {
-                try line.withUnsafeBytes { bytes in
-                    Result { () throws(SystemError) in try place.register.write(bytes, at: length) }
-                }.get()
-                length += line.count
-            } catch {
-                failure = error
-            }
-        }
+    private func append(_ name: String, number: UInt64) {
+        lock.withLock { for place in places.values { place.append(name, number: number) } }
     }
 
     private func sayOnce(_ text: String) {
@@ -139,15 +156,14 @@ final class OutboxFiles: @unchecked Sendable {
 
     /// Removes the file of a start whose outbox was read, or whose process did not begin.
     func remove(_ incarnation: UInt64) {
-        guard lock.withLock({ kept.remove(incarnation) }) != nil, let place = beginning.withLock({ place }) else {
-            return
-        }
+        guard let place = lock.withLock({ places.values.first { $0.kept.remove(incarnation) != nil } }) else { return }
         try? place.directory.remove(place.fileName(incarnation))
     }
 
-    /// Removes the register, unless it has an outbox that was not read; called when all workers have ended.
+    /// Removes each register, unless it has an outbox that was not read; called when all workers have ended.
     func finish() {
-        if lock.withLock({ kept.isEmpty }) { beginning.withLock { place }?.removeRegister() }
+        let read = beginning.withLock { lock.withLock { places.values.filter(\.kept.isEmpty) } }
+        for place in read { place.removeRegister() }
         leave()
     }
 
@@ -158,9 +174,8 @@ final class OutboxFiles: @unchecked Sendable {
     func leave() {
         let held = lock.withLock {
             hasEnded = true
-            defer { registerLock = nil }
-            return registerLock
+            return places.values.compactMap { $0.registerLock.take() }
         }
-        held?.unlock()
+        for registerLock in held { registerLock.unlock() }
     }
 }

@@ -189,7 +189,9 @@ final class LeftOutboxTests {
 
     /// The names in the directory; not inlined: the optimizer of Swift 6.3.1 crashes on this call in an async function.
     @inline(never)
-    private func leftNames() throws -> [String] { try files.names() }
+    private func leftNames(in directory: StorageDirectory? = nil) throws -> [String] {
+        try (directory ?? files).names()
+    }
 
     /// A publisher whose own journal records `Noted`.
     ///
@@ -557,6 +559,43 @@ final class LeftOutboxTests {
         let outcome = try await startHost()
         #expect(outcome.lost.isEmpty && outcome.left.isEmpty)
         withExtendedLifetime((notebook, bridge)) {}
+    }
+
+    /// The only register in a directory; not inlined, like ``leftNames(in:)``.
+    @inline(never)
+    private func onlyRegister(in directory: StorageDirectory) throws -> OutboxRegister {
+        let names = try directory.names().filter { OutboxRegister.stem(of: $0) != nil }
+        let file = try directory.open(#require(names.first))
+        var bytes = [UInt8](repeating: 0, count: try file.byteCount())
+        _ = try bytes.withUnsafeMutableBytes { try file.read(at: 0, into: $0) }
+        #expect(names.count == 1)
+        return try OutboxRegister(bytes)
+    }
+
+    @Test("J21: an outbox lies beside the journal that is the publisher's own at the start of the worker")
+    func otherJournal() async throws {
+        let publisher = EventPublisher()
+        let others = try StorageDirectory(at: parent.path + "/others", makes: true)
+        let (first, second) = (Notebook(path, newest: nil), Notebook(parent.path + "/others", newest: nil))
+        publisher.recording.offer(first)
+        let bridge = try await BridgeHost.inMemory(publisher, workers: [InMemoryWorker("a") { _ in [] }])
+        let outboxes = bridge.core.outboxes
+        _ = outboxes.make(for: "a", 8, LinkLimits())
+        first.close()
+        publisher.recording.offer(second)
+        _ = outboxes.make(for: "a", 9, LinkLimits())
+        // Both workers may use a name that becomes known later.
+        let subscription = publisher.subscribe(to: Noted.self) { _ in }
+        for (directory, incarnation) in [(files, 8), (others, 9)] as [(StorageDirectory, UInt64)] {
+            let register = try onlyRegister(in: directory)
+            #expect(register.outboxes.last?.incarnation == incarnation)
+            #expect(!register.outboxes.contains { $0.incarnation == 17 - incarnation })
+            #expect(register.names.values.count { $0 == Noted.eventName } == 1)
+            outboxes.remove(incarnation)
+        }
+        await bridge.shutdown()
+        #expect(try leftNames().isEmpty && leftNames(in: others).isEmpty)
+        withExtendedLifetime((first, second, subscription)) {}
     }
 
     @Test("J21: a host that ends during the recovery leaves the files to the next host")
