@@ -303,11 +303,13 @@ package final class PeerEvents: LinkEventSink, @unchecked Sendable {
         over link: Link
     ) -> EventDisposition {
         let (payload, wantsReceipt) = (run.payload, run.wantsReceipt)
+        // A crowded receiver slows the sender, whatever becomes of the event here.
+        let isSettled = !wantsReceipt && sent?.crowded.isEmpty ?? true
         switch outcome {
         case .pending: return .pending
         case .handled, .unwanted:
             let isUnwanted = sent?.isUnwanted ?? true
-            if !wantsReceipt, sent?.crowded.isEmpty ?? true {
+            if isSettled {
                 return outcome.handlers == 0 && isUnwanted ? .unwanted : .handled
             }
             settlement(of: run.sequence, context, sent, wantsReceipt: wantsReceipt, over: link).handled(
@@ -326,7 +328,7 @@ package final class PeerEvents: LinkEventSink, @unchecked Sendable {
                     payload: payload
                 )
             }
-            if !wantsReceipt { return .refused(reason, text: text) }
+            if isSettled { return .refused(reason, text: text) }
             settlement(of: run.sequence, context, sent, wantsReceipt: wantsReceipt, over: link).refused(
                 reason,
                 text: text

@@ -6,6 +6,12 @@ import Testing
 @testable import DomainEvents
 @testable import EventRouting
 
+private struct BasketSpilled: DomainEvent {
+    let count: Int
+}
+
+private struct BasketTorn: Error {}
+
 @Suite("An event that a peer refuses", .timeLimit(.minutes(2)))
 struct RefusedEventTests {
     @Test(
@@ -68,6 +74,35 @@ struct RefusedEventTests {
         await refused.wait(for: 1)
         #expect(refused.all.map(\.id) == [EventID(origin: "canvas", incarnation: 7, number: 2).description])
         #expect(refused.all.allSatisfy { $0.worker == "host" && $0.code == 4 })
+        bench.router.stop()
+        subscription.cancel()
+    }
+
+    /// A payload that the handler here refuses, and one that cannot be decoded.
+    private static let refused: [[UInt8]] = [[0xA1, 0x65] + Array("count".utf8) + [0x01], [0xA0]]
+
+    @Test("or this process refuses, fills its sender's window while another has no room for it", arguments: refused)
+    func crowded(payload: [UInt8]) throws {
+        let bench = try RoutingBench(keepsLetters: true)
+        let handled = Collected<Int>()
+        let subscription = bench.publisher.subscribe(to: BasketSpilled.self) { event in
+            handled.add(event.count)
+            throw BasketTorn()
+        }
+        var limits = LinkLimits()
+        limits.outboxBytes = LinkLimits.minimumCharge
+        let (slow, sender) = (bench.peer("slow", wants: ["BasketSpilled"], limits: limits), bench.peer("sender"))
+        bench.router.exchange(adding: [slow, sender])
+        bench.router.start()
+        let disposition = try bench.receive(1, .text("BasketSpilled"), payload: payload, from: sender)
+        guard case .pending = disposition else {
+            Issue.record("\(disposition)")
+            return
+        }
+        #expect(slow.statistics.waiting == 1)
+        #expect(handled.all == (payload == [0xA0] ? [] : [1]))
+        // What becomes of the event here does not wait.
+        #expect(bench.router.deadLetters?.letters.map(\.receiver) == ["host"])
         bench.router.stop()
         subscription.cancel()
     }
