@@ -31,11 +31,13 @@ package struct Gap: Sendable, Hashable {
     package private(set) var count: UntrustedNumber
     package private(set) var ranges: [Range]
 
+    /// - Parameter ranges: those of one source become one range.
     package init(name: String, reason: Reason, count: UntrustedNumber, ranges: [Range]) {
         self.name = name
         self.reason = reason
         self.count = count
-        self.ranges = ranges
+        self.ranges = []
+        for range in ranges { add(range) }
     }
 
     package init(_ id: EventID, name: String, reason: Reason) {
@@ -50,13 +52,15 @@ package struct Gap: Sendable, Hashable {
     /// Merges `other`, which has the same name and reason, into this gap.
     package mutating func merge(_ other: Gap) {
         count = count.saturatingSum(other.count)
-        for range in other.ranges {
-            if let known = ranges.firstIndex(where: { $0.first.isSameOrigin(as: range.first) }) {
-                if range.first.number < ranges[known].first.number { ranges[known].first = range.first }
-                ranges[known].last = max(ranges[known].last, range.last)
-            } else if ranges.count < Self.maximumRanges {
-                ranges.append(range)
-            }
+        for range in other.ranges { add(range) }
+    }
+
+    private mutating func add(_ range: Range) {
+        if let known = ranges.firstIndex(where: { $0.first.isSameOrigin(as: range.first) }) {
+            if range.first.number < ranges[known].first.number { ranges[known].first = range.first }
+            ranges[known].last = max(ranges[known].last, range.last)
+        } else if ranges.count < Self.maximumRanges {
+            ranges.append(range)
         }
     }
 }

@@ -81,6 +81,22 @@ struct LinkPartiesTests {
         #expect(gap.name == "Saved" && gap.count == 12 && gap.ranges.map(\.first) == Self.identities)
     }
 
+    @Test("a gap that names a source several times names it once here, with its first and its last event")
+    func repeatedSources() throws {
+        let (host, worker) = Self.sides()
+        let numbers: [(first: UInt64, last: UInt64)] = [(9, 9), (4, 5), (6, 64), (7, 7)]
+        let ranges = numbers.flatMap { number in
+            [Self.host, Self.other].map { source in
+                GapFrame.Range(first: host.written(EventID(source: source, number: number.first)), last: number.last)
+            }
+        }
+        let frame = GapFrame(sequence: 1, name: .number(1), count: 12, reason: 1, ranges: ranges)
+        let gap = try #require(worker.received(frame, name: "Saved"))
+        #expect(gap.count == 12)
+        #expect(gap.ranges.map(\.first) == [Self.host, Self.other].map { EventID(source: $0, number: 4) })
+        #expect(gap.ranges.map(\.last) == [64, 64])
+    }
+
     @Test("gaps with reasons that the protocol does not have are like each other")
     func unknownReasons() throws {
         let (_, worker) = Self.sides()
