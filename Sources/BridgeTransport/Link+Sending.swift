@@ -41,8 +41,13 @@ extension Link {
         lock.lock()
         defer { lock.unlock() }
         if let closed { return closed }
+        // A reservation made with the previous incarnation's link is of no use.
+        let reserved = reservation.flatMap { $0.link === self ? $0.bytes : nil }
         // After this side's goodbye the peer sends no receipt.
-        if wantsReceipt, farewell.hasLeft { return .finished }
+        if wantsReceipt, farewell.hasLeft {
+            sending.giveBack(reserved ?? 0)
+            return .finished
+        }
         let outcome = sending.take(
             context,
             name: name,
@@ -53,8 +58,7 @@ extension Link {
             isAccepted: isAccepted,
             isOwed: isOwed,
             isLate: isLate,
-            // A reservation made with the previous incarnation's link is of no use.
-            reserved: reservation.flatMap { $0.link === self ? $0.bytes : nil },
+            reserved: reserved,
             payload: payload,
             evicted: &evicted
         )

@@ -1,10 +1,11 @@
 import BridgePlatform
 import BridgeProtocol
-import BridgeTransport
 import DomainEvents
 import Locks
 import TestSupport
 import Testing
+
+@testable import BridgeTransport
 
 /// The fates of events that are published while a link ends in an orderly way.
 @Suite("A link that is asked to end", .timeLimit(.minutes(5)))
@@ -100,6 +101,32 @@ struct LinkEndingTests {
         }
         #expect(outcome == .finished)
         sharing.shutDown()
+    }
+
+    @Test("the room for what waits to be heard of is given back when the event is refused behind the goodbye")
+    func roomBehindGoodbye() throws {
+        let pair = try LinkPair(.memory)
+        pair.worker.finish(reason: .shutdown, text: "drained")
+        #expect(pair.workerDelegate.end.wait { $0 != nil })
+        let context = EventContext(id: EventID(source: Self.source, number: 1), nanosecondsSinceEpoch: 1)
+        let outcome = payload(1).withUnsafeBytes { payload -> Enqueued? in
+            guard case .reserved(let room) = pair.worker.reserve(for: payload, name: "a", ifFull: .fail) else {
+                return nil
+            }
+            #expect(pair.worker.lock.withLock { pair.worker.sending.reservedBytes } > 0)
+            var evicted: [Evicted] = []
+            return pair.worker.enqueue(
+                context,
+                name: "a",
+                wantsReceipt: true,
+                reservation: room,
+                payload: payload,
+                evicted: &evicted
+            )
+        }
+        #expect(outcome == .finished)
+        #expect(pair.worker.lock.withLock { pair.worker.sending.reservedBytes } == 0)
+        pair.shutDown()
     }
 
     @Test("threads that go on publishing do not keep a worker with shared memory from ending")
