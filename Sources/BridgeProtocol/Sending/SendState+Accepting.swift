@@ -3,7 +3,7 @@ package import DomainEvents
 /// Events on their way in: each goes into the outbox or into the queue before it, or the answer says why not.
 extension SendState {
     /// How many bytes a head takes at most: three identifiers and a name of the largest size, and all options.
-    private static let headAllowance = 2_048
+    static let headAllowance = 2_048
 
     // MARK: - Taking
 

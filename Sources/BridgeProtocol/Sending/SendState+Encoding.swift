@@ -182,6 +182,9 @@ extension SendState {
     /// If the frame is larger than the peer takes, it gets fewer ranges: events of the other sources are only counted,
     /// like those beyond ``Gap/maximumRanges``.
     private mutating func encode(_ gap: Gap) {
+        // Before the handshake, the peer has not said how large its frames may be. A peer that takes no frame of this
+        // length takes no events.
+        let limit = parties.peer == nil ? min(maximumFrame, Self.headAllowance) : maximumFrame
         let name = names.number(of: gap.name).map(WireName.number) ?? .text(gap.name)
         var ranges = gap.ranges.map { GapFrame.Range(first: parties.written($0.first), last: $0.last.asWritten) }
         while true {
@@ -194,7 +197,7 @@ extension SendState {
             )
             headBuffer.removeAll()
             frame.encode(into: headBuffer)
-            if ranges.isEmpty || headBuffer.count - FrameDecoder.headBytes <= maximumFrame { return }
+            if ranges.isEmpty || headBuffer.count - FrameDecoder.headBytes <= limit { return }
             ranges.removeLast(ranges.count - ranges.count / 2)
         }
     }

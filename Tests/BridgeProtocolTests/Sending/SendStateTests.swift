@@ -389,22 +389,28 @@ struct SendStateTests {
 
     @Test("a gap that is larger than the peer's frames names fewer origins, and counts all events")
     func largeGap() throws {
-        let side = SendingSide(windowEvents: nil)
-        side.establish(frameBytes: 3_000)
-        #expect(side.becomeReady() == nil)
         let gaps = (10..<74).map { number in
             let source = EventSource(origin: String(repeating: "o", count: 100) + "\(number)", incarnation: 1)
             return Gap(EventID(source: source, number: 1), name: "Box", reason: .full)
         }
-        side.put(1)
-        for gap in gaps { side.note(gap) }
-        side.put(2)
-        let bodies = try side.writeBodies()
-        try #require(bodies.count == 3)
-        #expect(bodies.allSatisfy { $0.count <= 3_000 })
-        let frame = try bodies[1].withUnsafeBytes { try GapFrame(decoding: $0, limits: LinkLimits()) }
-        #expect(frame.count == 64)
-        #expect((1..<64).contains(frame.ranges.count))
+        // The gap is written once the peer has said how large its frames may be; before that; or for its next process.
+        for (isEarly, moves) in [(false, false), (true, false), (true, true)] {
+            let first = SendingSide(windowEvents: nil)
+            let side = moves ? SendingSide(windowEvents: nil) : first
+            if !isEarly { side.establish(frameBytes: 3_000) }
+            first.put(1)
+            for gap in gaps { first.note(gap) }
+            first.put(2)
+            if moves { #expect(first.move(to: side) == nil) }
+            if isEarly { side.establish(frameBytes: 3_000) }
+            #expect(side.becomeReady() == nil)
+            let bodies = try side.writeBodies()
+            try #require(bodies.count == 3)
+            #expect(bodies.allSatisfy { $0.count <= 3_000 })
+            let frame = try bodies[1].withUnsafeBytes { try GapFrame(decoding: $0, limits: LinkLimits()) }
+            #expect(frame.count == 64)
+            #expect((1..<64).contains(frame.ranges.count))
+        }
     }
 
     // MARK: - Settling
