@@ -89,6 +89,50 @@ struct BackPressureTests {
         subscription.cancel()
     }
 
+    @Test("a slow worker slows the sender of events that the host refuses")
+    func refused() async throws {
+        let count = 20_000
+        let sent = Counter()
+        let gate = ErrandGate()
+        let arrived = Collected<Int>()
+        let dropped = Collected<EventsDropped>()
+        let subscriptions = [
+            publisher.subscribe(to: ErrandParcel.self) { _ in throw ErrandBroken() },
+            publisher.subscribe(to: EventsDropped.self) { dropped.add($0) },
+        ]
+        let bridge = try await BridgeHost.inMemory(
+            publisher,
+            workers: [
+                Self.source("first", count, sent),
+                InMemoryWorker("third", subscribes: [ErrandParcel.self]) { publisher in
+                    [
+                        publisher.subscribe(to: ErrandParcel.self) { parcel in
+                            gate.block()
+                            arrived.add(parcel.number)
+                        }
+                    ]
+                },
+            ],
+            deadLetters: DeadLetterLimits(letters: 10, whenFull: .evictOldest)
+        )
+        publisher.publish(ErrandsBegun())
+        var before = 0
+        repeat {
+            before = sent.count
+            try await Task.sleep(for: .milliseconds(300))
+        } while before == 0 || before < sent.count
+        #expect(sent.count < count / 2)
+        for worker in bridge.statistics {
+            #expect(worker.sent.waitingBytes <= Self.bound, "\(worker.worker): \(worker.sent.waitingBytes)")
+        }
+        gate.open()
+        #expect(await arrived.wait(for: count) == Array(1...count))
+        await sent.wait(for: count)
+        await bridge.shutdown()
+        #expect(dropped.all.isEmpty)
+        for subscription in subscriptions { subscription.cancel() }
+    }
+
     @Test("a slow handler in the host slows the sender at the beginning of a chain, be it the host itself")
     func chainFromHost() async throws {
         let count = 20_000
