@@ -149,13 +149,7 @@ extension EventRouter {
         if let mistake = EventName.mistake(in: name) {
             throw DeliveryError(.notEncodable, of: name, "\(name.prefix(256)) was not taken: \(mistake)")
         }
-        guard let topic = named(name) else {
-            throw DeliveryError(
-                .outboxFull,
-                of: name,
-                "\(name) was not taken: more than \(Self.maximumNames) event names are in use"
-            )
-        }
+        guard let topic = named(name) else { throw Self.tooManyNames(for: name) }
         ensureTargets(of: topic)
         return topic
     }

@@ -219,14 +219,34 @@ extension EventRouter: InterestObserver {
     }
 
     package func channelWasMade(_ channel: AnyEventChannel) {
-        guard let topic = named(channel.name) else { return }
         if channel.eventType is any SelfReport.Type {
             lock.withLock {
                 selfReports.insert(EventName(channel.name))
                 for peer in peers where peer.isLeaving { peer.leave(but: selfReports) }
             }
         }
+        guard let topic = named(channel.name) else { return refuseToForward(channel.name) }
         if channel.hasSubscribers { topic.setReceiver(for: channel, publisher: publisher) }
         updateTargets(of: [topic])
+    }
+
+    // MARK: - Names beyond the last number
+
+    /// Has the peers that want the events of a name without a number learn of each event that they miss.
+    private func refuseToForward(_ name: String) {
+        lock.withLock {
+            guard !isStopped else { return }
+            numberless.insert(EventName(name))
+            publisher.setForwarding(of: name, by: self, to: NumberlessForwarder(name, of: self))
+        }
+    }
+
+    /// The peers that would get the events of a name, if it had a number.
+    func peersWanting(_ name: String) -> [Peer] {
+        let scope = control.scope(of: EventName(name))
+        return lock.withLock {
+            let isSelfReport = selfReports.contains(EventName(name))
+            return peers.filter { $0.wants(name, isSelfReport: isSelfReport) && scope.reaches($0) }
+        }
     }
 }

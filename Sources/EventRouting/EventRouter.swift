@@ -55,6 +55,8 @@ package final class EventRouter: @unchecked Sendable {
     var selfReports: Set<EventName> = [EventName(EventsTraced.eventName)]
 
     let names: EventNames
+    /// The names of this process's events that came when all numbers were given out; guarded by `lock`.
+    var numberless: Set<EventName> = []
 
     /// - Parameters:
     ///   - reports: the strand of the bridge's reports; nil to make one for this router.
@@ -167,8 +169,12 @@ package final class EventRouter: @unchecked Sendable {
     package func stop(refusing refusal: String? = nil) {
         hostHasGone()
         reports.end()
-        lock.withLock { isStopped = true }
+        let numberless = lock.withLock {
+            isStopped = true
+            return self.numberless
+        }
         publisher.removeInterestObserver(self)
+        for name in numberless { publisher.setForwarding(of: name.text, by: self, to: nil) }
         for named in names.all {
             let isRefused = !named.targets.isEmpty
             publisher.setForwarding(
@@ -209,6 +215,15 @@ package final class EventRouter: @unchecked Sendable {
 
     /// The topic of a name; nil if peers have made up more names than any program has.
     func named(_ name: String) -> Topic? { names.topic(of: name) }
+
+    /// The error for an event of this process whose name has no number, because all numbers are given out.
+    static func tooManyNames(for name: String) -> DeliveryError {
+        DeliveryError(
+            .outboxFull,
+            of: name,
+            "\(name) was not taken: more than \(maximumNames) event names are in use"
+        )
+    }
 
     func named(_ number: UInt64) -> Topic? { names[number]?.takeUnretainedValue() }
 

@@ -1,9 +1,12 @@
 import BridgeProtocol
 import BridgeTransport
 import DomainEvents
+import TestSupport
 import Testing
 
 @testable import EventRouting
+
+private struct PalletLabelled: DomainEvent {}
 
 /// Another thread has made the name's topic, and has not found out yet which peers want its events.
 @Suite("The first events of a new name")
@@ -75,5 +78,31 @@ struct NewNameTests {
         #expect(reader.link.kept == 1)
         try receive(2, .text(Self.name))
         #expect(reader.statistics.waiting == 1)
+    }
+
+    @Test("are refused, and missed by those who want them, once no more names are in use than there may be")
+    func fullTable() async throws {
+        let client = bench.peer("client", wants: [EventName.everything.text], isAttached: true)
+        bench.router.exchange(adding: [client])
+        for number in 0..<EventRouter.maximumNames { _ = bench.router.named("Filler\(number)") }
+        let dropped = Collected<EventsDropped>()
+        let subscription = bench.publisher.subscribe(to: EventsDropped.self) { dropped.add($0) }
+        bench.router.start()
+        let publisher = bench.publisher
+        publisher.publish(PalletLabelled())
+        await dropped.wait(for: 1)
+        #expect(dropped.all.map(\.event) == ["PalletLabelled"] && dropped.all.map(\.link) == ["reader"])
+        // In the event's place lies a gap.
+        #expect(reader.statistics.waiting == 0 && reader.link.kept == 1 && client.link.kept == 1)
+        let sent = await #expect(throws: DeliveryError.self) { try await publisher.send(PalletLabelled()) }
+        #expect(sent?.code == .outboxFull)
+        #expect(sent?.description == "PalletLabelled was not taken: more than 65536 event names are in use")
+        #expect(reader.link.kept == 1 && client.link.kept == 1)
+        // If only attached peers miss the event, the caller gets no error.
+        bench.router.withPeers { $0.removeAll { $0 === reader } }
+        try await publisher.send(PalletLabelled())
+        #expect(client.statistics.waiting == 0 && client.link.kept == 1)
+        bench.router.stop()
+        subscription.cancel()
     }
 }
