@@ -23,8 +23,8 @@ REPORTS = {
 TAIL, HISTORY, CAUSES = 200, 50, 4096
 # How many names and flows are told apart; events of further ones count only in the sum.
 FLOWS = 500
-# How many events the page gets at a time.
-NEWS = 50
+# How many events the page gets at a time, and how many events and reports together.
+NEWS, MOST_NEWS = 50, 200
 LONGEST_TEXT = 300
 # The host's name as the source of an event; no worker and no client has it.
 HOST_NAME = "host"
@@ -54,7 +54,8 @@ class Picture:
         self.letters, self.has_all_letters = [], True
         self.histories = {}
         self.names_by_id = collections.OrderedDict()
-        self.news, self.left_out = [], 0
+        # What the page gets next, how many events are left out of it, and how many reports were ever left out.
+        self.news, self.left_out, self.unshown_reports = collections.deque(), 0, 0
 
     # MARK: What comes
 
@@ -133,10 +134,16 @@ class Picture:
         self._tell({"history": entry})
 
     def _tell(self, item):
-        if "history" in item or len(self.news) < NEWS:
-            self.news.append(item)
-        else:
+        if "event" in item and len(self.news) >= NEWS:
             self.left_out += 1
+            return
+        self.news.append(item)
+        # A worker may report as many refusals as it likes. The newest reports stay.
+        if len(self.news) > MOST_NEWS:
+            if "event" in self.news.popleft():
+                self.left_out += 1
+            else:
+                self.unshown_reports += 1
 
     # MARK: What is shown
 
@@ -144,8 +151,9 @@ class Picture:
         """What has happened since the last call; None for nothing."""
         if not self.news:
             return None
-        news = {"items": self.news[-4 * NEWS :], "leftOut": self.left_out}
-        self.news, self.left_out = [], 0
+        news = {"items": list(self.news), "leftOut": self.left_out}
+        self.news.clear()
+        self.left_out = 0
         return news
 
     def turn_second(self, looked):
@@ -195,6 +203,7 @@ class Picture:
             "hasAllLetters": self.has_all_letters,
             "events": self.events,
             "gaps": self.gaps,
+            "unshownReports": self.unshown_reports,
             "isSampled": self.is_sampled,
         }
 

@@ -18,7 +18,7 @@ import threading
 
 sys.dont_write_bytecode = True
 
-from picture import FLOWS, REPORTS
+from picture import FLOWS, MOST_NEWS, NEWS, REPORTS, Picture
 
 WORKER = pathlib.Path(__file__).with_name("worker.py")
 # Seconds for each dashboard; then it is killed, so nothing waits for it any longer.
@@ -128,6 +128,30 @@ def forged_reports():
         dashboard.drain()
 
 
+def flood_of_reports():
+    """A worker reports many thousands of refusals before the page gets its next news."""
+    picture, count = Picture("dashboard"), 10_000
+
+    def told(kind, number, data):
+        event = {"id": f"worker-1-{number}", "source": "worker", "type": kind, "time": "2026-03-21T20:04:00Z"}
+        picture.told(dict(event, data=data), 100)
+        if len(picture.news) > MOST_NEWS:
+            raise Failure(f"{len(picture.news)} events and reports wait for the page; {MOST_NEWS} are the most")
+
+    for number in range(2 * NEWS):
+        told("Counted", number, {})
+    for number in range(count):
+        told("EventRefused", number, {"worker": "worker", "event": "A", "reason": str(number)})
+    news, unshown = picture.take_news(), picture.now().get("unshownReports")
+    texts = [item["history"]["text"] for item in news["items"] if "history" in item]
+    if texts != [f"refused A (?): {number}" for number in range(count - MOST_NEWS, count)]:
+        raise Failure(f"the page does not get the newest reports: {texts}")
+    if unshown != count - MOST_NEWS or news["leftOut"] != 2 * NEWS:
+        raise Failure(f"the page learns of {unshown} reports and {news['leftOut']} events that are left out")
+    if picture.take_news() is not None:
+        raise Failure("the page gets the same reports twice")
+
+
 def directory_in_place_of_socket():
     """The path of the socket is a directory at first."""
     os.mkdir("page")
@@ -194,7 +218,9 @@ def unforeseen_error():
 
 
 def main():
-    for check in (forged_reports, directory_in_place_of_socket, wrong_port, wrong_token, unforeseen_error):
+    for check in (
+        forged_reports, flood_of_reports, directory_in_place_of_socket, wrong_port, wrong_token, unforeseen_error,
+    ):
         with tempfile.TemporaryDirectory() as directory:
             os.chdir(directory)
             check()
