@@ -149,14 +149,14 @@ extension ControlMessage {
         case .reject: .reject(try decodeReject(&reader, &rest))
         case .interest: .interest(try decodeInterest(&reader, limits: limits))
         case .ready: .ready
-        case .moreTime: .moreTime(milliseconds: try reader.readNumber(), reason: try reader.readText())
+        case .moreTime: .moreTime(milliseconds: try reader.readNumber(), reason: try reader.readShortText())
         case .acknowledge: try Acknowledgement.decodeRest(&reader, &rest)
         case .refuse:
             .refuse(
                 Refusal(
                     sequence: try reader.readUnsigned(),
                     reason: try reader.readUnsigned(),
-                    text: try reader.readText()
+                    text: try reader.readShortText()
                 )
             )
         case .receipt: .receipt(try decodeReceipt(&reader, limits: limits))
@@ -166,7 +166,7 @@ extension ControlMessage {
             .goodbye(
                 Goodbye(
                     reason: try reader.readUnsigned(),
-                    text: try reader.readText(),
+                    text: try reader.readShortText(),
                     lastWritten: try reader.readUnsigned(),
                     handledMark: try reader.readUnsigned()
                 )
@@ -242,7 +242,7 @@ extension ControlMessage {
 
     /// - Parameter rest: how many optional elements of the frame are unread; reading one lowers it.
     private static func decodeReject(_ reader: inout CBORReader, _ rest: inout Int) throws -> Reject {
-        var reject = Reject(reason: try reader.readUnsigned(), text: try reader.readText())
+        var reject = Reject(reason: try reader.readUnsigned(), text: try reader.readShortText())
         if rest > 0, reader.nextMajorType == .bytes {
             rest -= 1
             reject.report = Array(try reader.readBytes())
@@ -287,7 +287,7 @@ extension ControlMessage {
             process: try reader.readText(),
             outcome: try reader.readUnsigned(),
             handlers: try reader.readUnsigned(),
-            text: try reader.readText()
+            text: try reader.readShortText()
         )
         try EventFrame.checkName(receipt.process, limits: limits)
         guard let count = try reader.readArrayHead(), count <= limits.processNames else {

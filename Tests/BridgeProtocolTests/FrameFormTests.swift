@@ -231,6 +231,23 @@ struct FrameFormTests {
         #expect(throws: LinkViolation.self) { try decodeMessage(empty) }
     }
 
+    @Test("of a long text for people only the beginning is kept")
+    func longTexts() throws {
+        let (text, short) = (String(repeating: "é", count: 100_000), String(repeating: "é", count: 1_024))
+        func messages(_ text: String) -> [ControlMessage] {
+            [
+                .refuse(Refusal(sequence: 1, reason: 1, text: text)),
+                .receipt(Receipt(id: .sender(number: 1), process: "canvas", text: text)),
+                .moreTime(milliseconds: 1, reason: text),
+                .goodbye(Goodbye(reason: 4, text: text, lastWritten: 0, handledMark: 0)),
+                .reject(Reject(reason: 1, text: text)),
+            ]
+        }
+        for (long, kept) in zip(messages(text), messages(short)) {
+            #expect(try decodeMessage(bodyOf(frame(long))) == kept)
+        }
+    }
+
     @Test("gaps of several origins are one gap with a range for each, up to 64")
     func mergedGaps() {
         func gap(_ origin: Int, _ number: UInt64) -> Gap {
