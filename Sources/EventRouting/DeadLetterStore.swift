@@ -119,7 +119,8 @@ package final class DeadLetterStore: @unchecked Sendable {
                 attempts: letter.event.attempts,
                 letter: letter.number
             ),
-            causedBy: letter.event.context
+            causedBy: letter.event.context,
+            bytes: letter.reasons.reduce(0) { $0 + $1.utf8.count }
         )
     }
 

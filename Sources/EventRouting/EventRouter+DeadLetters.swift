@@ -107,7 +107,8 @@ extension EventRouter {
     func reportRefusal(of name: String, _ context: EventContext, by process: String, reason: String, code: UInt64) {
         reports.publish(
             EventRefused(event: name, id: context.id.description, worker: process, reason: reason, code: code),
-            causedBy: context
+            causedBy: context,
+            bytes: reason.utf8.count
         )
     }
 

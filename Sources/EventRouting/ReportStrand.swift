@@ -83,7 +83,8 @@ package final class ReportStrand: @unchecked Sendable {
     /// that found room.
     /// - Parameters:
     ///   - cause: the event that the report is about, if the report names it as its cause.
-    ///   - bytes: the bytes of the report's variable part, such as a line that a worker has printed.
+    ///   - bytes: the bytes of the report's variable part, such as a line that a worker has printed or the reason of a
+    ///     refusal.
     /// - Returns: Whether the report is wanted.
     @discardableResult
     package func publish<E: DomainEvent & SelfReport>(

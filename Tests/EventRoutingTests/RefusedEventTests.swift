@@ -107,6 +107,53 @@ struct RefusedEventTests {
         subscription.cancel()
     }
 
+    @Test("is reported with the peer's reason, which counts as bytes of the reports that wait for a slow handler")
+    func longReasons() async throws {
+        let bench = try RoutingBench(keepsLetters: true)
+        let (entered, opened) = (Collected<Void>(), Collected<Void>())
+        let (told, dropped) = (Collected<String>(), Collected<EventsDropped>())
+        @Sendable func held(_ report: String) {
+            if told.count == 0 {
+                entered.add(())
+                waitUntil { opened.count != 0 }
+            }
+            told.add(report)
+        }
+        let subscriptions = [
+            bench.publisher.subscribe(to: EventRefused.self) { held($0.reason) },
+            bench.publisher.subscribe(to: EventDeadLettered.self) { held($0.reasons.joined()) },
+            bench.publisher.subscribe(to: EventsDropped.self) { dropped.add($0) },
+        ]
+        // As long as a refusal's text is at most. 4,096 reports of it have no room in 16 MiB.
+        let reason = String(repeating: "\u{1F4E6}", count: 1_024)
+        let peer = bench.peer("canvas")
+        for sequence: UInt64 in 1...2_048 {
+            let head = EventHead(
+                sequence: sequence,
+                id: .sender(number: sequence),
+                nanosecondsSinceEpoch: 1,
+                name: .text("Box")
+            )
+            _ = [UInt8(0xA0)].withUnsafeBytes { payload in
+                PeerEvents(of: peer, to: bench.router).link(
+                    peer.link,
+                    wasRefused: head,
+                    payload: payload,
+                    isOwed: false,
+                    refusal: Refusal(sequence: sequence, reason: 2, text: reason)
+                )
+            }
+            if sequence == 1 { await entered.wait(for: 1) }
+        }
+        opened.add(())
+        await bench.router.reports.passed()
+        #expect(told.all.allSatisfy { $0 == reason })
+        let lost = dropped.all.reduce(0) { $0 + $1.count }
+        #expect(lost > 0 && told.count + lost == 2 * 2_048, "\(told.count) of the reports had room")
+        bench.router.stop()
+        for subscription in subscriptions { subscription.cancel() }
+    }
+
     @Test("or misses, and whose number this side did not give out, ends the link, also if the peer may not publish all")
     func unknownNumber() throws {
         let bench = try RoutingBench(keepsLetters: true)
