@@ -171,7 +171,7 @@ package struct Receipt: Sendable, Hashable {
         /// The event could not be decoded, was invalid or forbidden, or a handler threw.
         case refused = 1
         /// The process was given up, stopped or removed, or did not take the event; or it has passed the event on to
-        /// more processes than a receipt names.
+        /// more processes than the receipt names.
         case unavailable = 2
         /// The event was given up because the process died of it too often.
         case deadLettered = 3

@@ -15,23 +15,9 @@ final class Settlement: @unchecked Sendable {
     struct Receipt {
         let id: EventID
         let process: String
-        /// The processes that the event was passed on to, as many as a receipt may name.
+        /// The processes that the event was passed on to.
         let passedOnTo: [String]
         let losses: [Topic.Loss]
-        /// Why the sender cannot know when all processes have handled the event; nil if the receipt names them all.
-        let omission: String?
-
-        /// - Parameter processes: all that the event was passed on to.
-        init(id: EventID, process: String, passedOnTo processes: [String], losses: [Topic.Loss]) {
-            (self.id, self.process, self.losses) = (id, process, losses)
-            let most = LinkLimits.receiptNames
-            if processes.count <= most {
-                (passedOnTo, omission) = (processes, nil)
-            } else {
-                passedOnTo = Array(processes[..<most])
-                omission = "it was passed on to \(processes.count) processes, and a receipt names \(most) at most"
-            }
-        }
     }
 
     private let link: Link
@@ -75,9 +61,7 @@ final class Settlement: @unchecked Sendable {
             link.sendReceipt(
                 of: receipt.id,
                 process: receipt.process,
-                outcome: receipt.omission == nil ? .handled : .unavailable,
                 handlers: handlers,
-                text: receipt.omission ?? "",
                 passedOnTo: receipt.passedOnTo
             )
             tellLosses(receipt)

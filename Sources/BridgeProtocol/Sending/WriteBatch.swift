@@ -16,7 +16,7 @@ package struct WriteBatch: ~Copyable {
 
     /// The largest frame body that the peer takes, in bytes, as it says in the handshake.
     ///
-    /// No interest is larger. This side's own limit counts only for events.
+    /// No interest is larger, and no receipt because of the names in it. This side's own limit counts only for events.
     package var peerFrameBytes = LinkLimits.greatestFrameBytes
 
     /// Empty between two batches; filled by ``SendState/leave(in:atMost:at:)`` as well.
@@ -48,6 +48,7 @@ package struct WriteBatch: ~Copyable {
     package mutating func queue(_ message: ControlMessage) -> Int {
         switch message {
         case .hello, .welcome, .interest: message.encode(into: announcements)
+        case .receipt(let receipt): ControlMessage.receipt(receipt.fitting(into: peerFrameBytes)).encode(into: control)
         default: message.encode(into: control)
         }
         return control.count

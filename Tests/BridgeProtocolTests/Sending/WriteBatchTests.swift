@@ -245,6 +245,53 @@ struct WriteBatchTests {
         }
     }
 
+    @Test("a receipt names as many processes as it may and as fit into the peer's frames, and says if it lacks some")
+    func receiptLength() throws {
+        let most = LinkLimits.receiptNames
+        let other = WireID.other(origin: String(repeating: "o", count: 256), incarnation: .max, number: .max)
+        for length in [1, 23, 24, 64, 256] {
+            for (count, outcome): (Int, Receipt.Outcome) in [
+                (1, .handled), (most, .handled), (most + 4, .handled), (300, .refused),
+            ] {
+                let receipt = Receipt(
+                    id: outcome == .refused ? other : .sender(number: 1),
+                    process: "host",
+                    outcome: outcome.rawValue,
+                    handlers: .max,
+                    text: outcome == .refused ? String(repeating: "t", count: 1_024) : "",
+                    passedOnTo: (0..<count).map { String(repeating: "\($0 % 10)", count: length) }
+                )
+                let whole = bodyOf(frame(.receipt(receipt))).count
+                for limit in [2_048, 5_000, whole - 1, whole, whole + 256] where limit >= 2_048 {
+                    let body = try told(receipt, limit)
+                    #expect(body.count <= limit)
+                    guard case .receipt(let told)? = try decodeMessage(body) else { throw LinkViolation("no receipt") }
+                    let kept = told.passedOnTo.count
+                    #expect(told.passedOnTo == Array(receipt.passedOnTo[..<kept]))
+                    if kept == count || outcome == .refused {
+                        #expect(told.outcome == receipt.outcome && told.text == receipt.text)
+                    } else {
+                        #expect(told.outcome == Receipt.Outcome.unavailable.rawValue)
+                        let text = "it was passed on to \(count) processes, and a receipt names \(kept) at most"
+                        #expect(told.text == text)
+                    }
+                    // No name is left out that surely fits.
+                    #expect(kept == count || kept == most || body.count + length + 256 > limit)
+                    if limit >= whole + 256 { #expect(kept == min(count, most)) }
+                }
+            }
+        }
+    }
+
+    /// The body of a receipt's frame for a peer that takes bodies of this many bytes.
+    private func told(_ receipt: Receipt, _ limit: Int) throws -> [UInt8] {
+        let writer = Writer()
+        writer.peerFrameBytes = limit
+        _ = writer.queue(.receipt(receipt))
+        _ = writer.compose()
+        return bodyOf(writer.write().bytes)
+    }
+
     @Test("a random life: each byte leaves once, whatever the stream takes at a time, and in the order of its kind")
     func randomLives() throws {
         var random = SeededGenerator.announced()
