@@ -91,12 +91,15 @@ extension Link {
 
     /// Queues a message for the next batch.
     ///
-    /// Breaks the link off if the message is an interest that is larger than the peer takes.
+    /// If the message is an interest that is larger than the peer takes, a host tells it in parts. A worker breaks the
+    /// link off instead, and so does a host if one of the names, alone in a frame, is larger than the peer takes.
     package func queue(_ message: ControlMessage) {
         let brokenStream = lock.withLock { () -> (any ByteStream)? in
             guard ending.takesMessages, !farewell.hasLeft else { return nil }
             if case .interest(let interest) = message, let problem = batch.problem(of: interest) {
-                return breakOff(problem)
+                guard role == .host, batch.problem(ofChanges: interest) == nil else { return breakOff(problem) }
+                batch.queueInParts(interest)
+                return nil
             }
             let waiting = batch.queue(message)
             if case .reject = message {

@@ -166,6 +166,39 @@ struct LinkViolationTests {
         }
     }
 
+    @Test("an interest that is larger than a worker takes is told in parts, the first of which wants everything")
+    func interestInParts() throws {
+        let names = (1...64).map { number in
+            Interest.Name(number: UInt64(number), name: String(repeating: "n", count: 200) + "\(number)")
+        }
+        let everything = Interest.Name(number: 0, name: "*")
+        for wantsEverything in [false, true] {
+            var limits = LinkLimits()
+            limits.frameBytes = 1_000
+            let fixture = try Fixture(handshake: false)
+            fixture.peer.send(.hello(LinkPair.hello(limits)))
+            fixture.delegate.messages.wait { !$0.isEmpty }
+            fixture.link.send(.interest(Interest(wanted: wantsEverything ? [everything] + names : names)))
+            // What the peer knows after each message; its own table takes them all.
+            var table = InterestTable(limits: LinkLimits())
+            var interests: [Interest] = []
+            while table.number(of: names[63].name) == nil || (!wantsEverything && table.number(of: "*") != nil) {
+                guard case .interest(let interest)? = fixture.peer.receiveMessage() else {
+                    Issue.record("the link has ended: \(String(describing: fixture.delegate.end.value))")
+                    return
+                }
+                #expect(frame(.interest(interest)).count - FrameDecoder.headBytes <= limits.frameBytes)
+                try table.apply(interest)
+                interests.append(interest)
+                // No event of the worker is unwanted meanwhile.
+                #expect(table.number(of: "*") != nil || names.allSatisfy { table.number(of: $0.name) != nil })
+            }
+            #expect(interests.first == Interest(wanted: [everything]))
+            #expect(names.allSatisfy { table.number(of: $0.name) == $0.number })
+            fixture.shutDown()
+        }
+    }
+
     @Test("control messages without end, known or not, end the link; the limit is named")
     func controlMessages() throws {
         // A frame of an unknown kind that may be skipped: [128].

@@ -1,4 +1,5 @@
 import CBOR
+import DomainEvents
 
 /// The frames that leave together, in this order: announcements, events, control frames.
 ///
@@ -52,6 +53,19 @@ package struct WriteBatch: ~Copyable {
         default: message.encode(into: control)
         }
         return control.count
+    }
+
+    /// Queues a host's whole interest in several messages, each of which the peer takes.
+    ///
+    /// A worker begins its work when the first interest has come, and sends no event that is not wanted. So the first
+    /// interest wants all events, until the last one.
+    package mutating func queueInParts(_ whole: Interest) {
+        let everything = Interest.Name(number: 0, name: EventName.everything.text)
+        queue(.interest(Interest(wanted: [everything])))
+        var names = InterestChanges()
+        names.add(Interest(wanted: whole.wanted.filter { $0 != everything }))
+        for message in names.messages(within: peerFrameBytes) { queue(.interest(message)) }
+        if !whole.wanted.contains(everything) { queue(.interest(Interest(unwanted: [everything.number]))) }
     }
 
     /// Queues changes of this side's interest for the next batch, which tells the peer only what differs by then.
