@@ -29,6 +29,9 @@ extension Link {
     /// With the lock held.
     var hasRoomInTurn: Bool { sending.keptBytes + sending.reservedBytes < limits.outboxBytes && !isBackedUp }
 
+    /// Whether a publisher whose turn has come finds room: others may have had their turn at the same moment.
+    package var hasRoomStill: Bool { lock.withLock { hasRoomInTurn } }
+
     /// Whether a publisher has to wait, for room or for its turn.
     ///
     /// The caller has found that the link takes events: on a closed link it would be useless to wait.

@@ -14,10 +14,9 @@ extension Peer {
         while !hasRoom(for: name) {
             let link = self.link
             try await link.waitForRoom { waitBegan(for: name, on: link) }
-            // The caller's turn has come. If other events have filled the room since, the outbox does not take the
-            // event, and the caller waits again.
-            if !link.hasEnded { break }
-            renew(after: link)
+            // The caller's turn has come. If callers that were woken with it have filled the room since, it waits
+            // again, before it encodes its event in vain.
+            if link.hasEnded { renew(after: link) } else if link.hasRoomStill { break }
         }
         // If events of this name go to other peers now, publishing the event finds those peers.
         if let closed = lock.withLock({ hasLeftNow(name) ? nil : closure?.reason }) {

@@ -213,6 +213,44 @@ struct FullOutboxTests {
         await bridge.shutdown()
     }
 
+    @Test("C1: of many that wait to send large events, none encodes its event each time that another one is sent")
+    func manyWaitAndEncodeOnce() async throws {
+        let (gate, handled, count) = (Collected<Void>(), Collected<Int>(), 16)
+        let bridge = try await BridgeHost.inMemory(
+            publisher,
+            workers: [
+                InMemoryWorker(
+                    "slow",
+                    subscribes: [CrateMeasured.self],
+                    limits: WorkerLimits(outbox: 32 << 10, outboxHardLimit: 128 << 10)
+                ) { publisher in
+                    [
+                        publisher.subscribe(to: CrateMeasured.self) { crate async in
+                            await gate.wait { !$0.isEmpty }
+                            handled.add(crate.number)
+                        }
+                    ]
+                }
+            ]
+        )
+        let filler = String(repeating: "x", count: 60_000)
+        let executor = TurnExecutor()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for number in 0..<count {
+                group.addTask(executorPreference: executor) { [publisher] in
+                    try await publisher.send(CrateMeasured(number: number, filler: filler))
+                }
+            }
+            await executor.untilAllSuspend()
+            gate.add(())
+            try await group.waitForAll()
+        }
+        #expect(await handled.wait { $0.count == count }.sorted() == Array(0..<count))
+        // Once to find that there is no room, and once to be sent.
+        #expect(CrateMeasured.encodings.load(ordering: .relaxed) <= 2 * count)
+        await bridge.shutdown()
+    }
+
     @Test("C1: of many deliveries of large events that wait for room, none is refused")
     func manyDeliveriesWait() async throws {
         let (gate, handled, begun) = (Collected<Void>(), Collected<Int>(), Collected<Void>())
@@ -553,4 +591,24 @@ private struct CrateStowed: DomainEvent {
 private struct CrateSent: DomainEvent {
     let number: Int
     let filler: String
+}
+
+private struct CrateMeasured: DomainEvent {
+    /// How often an event was encoded.
+    static let encodings = Atomic<Int>(0)
+
+    let number: Int
+    let filler: String
+
+    func encode(to encoder: any Encoder) throws {
+        Self.encodings.wrappingAdd(1, ordering: .relaxed)
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(number, forKey: .number)
+        try container.encode(filler, forKey: .filler)
+    }
+
+    private enum CodingKeys: CodingKey {
+        case number
+        case filler
+    }
 }
