@@ -29,6 +29,13 @@ extension Peer {
         }
     }
 
+    /// Puts a new link in the place of a link that has ended just now: nothing waits for a link that has ended, so the
+    /// peer would seem to have room, though its new link may be full.
+    private func renewIfEnded() {
+        let link = self.link
+        if link.hasEnded { renew(after: link) }
+    }
+
     /// Called by a publisher that has begun to wait: if the peer was closed or began to leave just now, nothing else
     /// wakes the publisher.
     func waitBegan(for name: String, on link: Link) {
@@ -49,6 +56,7 @@ extension Peer {
         // If all are closed, this throws the reason of the first.
         if closed.count == peers.count { return try await peers[0].waitForRoom(for: name) }
         let open = peers.filter { peer in !closed.contains { $0 === peer } }
+        for peer in open { peer.renewIfEnded() }
         if open.contains(where: { $0.hasRoom(for: name) }) { return }
         // Several peers may have made room at once, each with a turn for this caller, which uses one of them.
         defer { for peer in peers { peer.link.passTurnOn() } }

@@ -97,6 +97,22 @@ struct PooledRoomTests {
         }
     }
 
+    @Test("is awaited at a member whose link has ended just now, as the events go to the link that takes its place")
+    func endedMember() async throws {
+        let bench = try RoutingBench()
+        let members = members(in: bench)
+        // Both are full, and the second has the fewest events.
+        for _ in 0..<2 { try members[0].put(bench.makeContext(), Self.name) }
+        try members[1].put(bench.makeContext(), Self.name)
+        // The thread that ends the link is about to put another one in its place.
+        members[0].link.end()
+        let sending = Task { try await bench.publisher.send(ParcelSaved()) }
+        try await wait { members.allSatisfy { $0.link.isAwaited } }
+        members[0].makeRoom()
+        _ = try await sending.value
+        #expect(members.map { $0.link.outboxDepth.events } == [1, 1])
+    }
+
     @Test(
         "is not awaited at a member that is given up meanwhile, only at the others; if all are, none has the room",
         arguments: [false, true]
@@ -175,19 +191,12 @@ struct PooledRoomTests {
     }
 }
 
+extension Link {
+    /// Does as if the stream had ended.
+    fileprivate func end() { lock.withLock { ending.ended(.endOfStream) } }
+}
+
 extension Peer {
     /// Whether a publisher waits until the peer takes events again.
     fileprivate var isReopeningAwaited: Bool { lock.withLock { closure?.waiting.isEmpty == false } }
-
-    /// Does as if a process had handled all events.
-    fileprivate func makeRoom() {
-        let former = lock.withLock {
-            let former = current
-            // Between the two steps a publisher would put its event into a link that the second step replaces.
-            _ = former.retireForGood()
-            putInPlace(makeLink())
-            return former
-        }
-        former.wakeWaiters()
-    }
 }
