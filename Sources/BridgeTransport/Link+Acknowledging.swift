@@ -24,6 +24,8 @@ extension Link {
             if ending.isWritable, !ending.takesMessages {
                 // The link is broken off, and tells the peer nothing more: no acknowledgement may settle the event.
                 receiving.isPending(sequence)
+                // No handler has the event any more, so it is not to blame for this process's end.
+                sharedHead?.closed(sequence)
                 return (.none, nil)
             }
             let refusal = Refusal(sequence: sequence, reason: reason.rawValue, text: text.shortened())

@@ -141,6 +141,34 @@ struct OutboxRecoveryTests {
         pair.shutDown()
     }
 
+    @Test(
+        "an event that was refused is no suspect, though the link was broken off before the host could hear of that",
+        .timeLimit(.minutes(5))
+    )
+    func refusedOnBrokenLink() throws {
+        var limits = LinkLimits()
+        limits.frameBytes = 64 << 10
+        let tooLarge = Interest(
+            wanted: (1...1_000).map { Interest.Name(number: $0, name: String(repeating: "x", count: 100)) }
+        )
+        let pair = try LinkPair(
+            .socket,
+            limits: limits,
+            recoversOutbox: true,
+            workerDispose: { link, _ in
+                link.queue(.interest(tooLarge))
+                return .refused(.handlerFailed, text: "no")
+            }
+        )
+        pair.host.publish(1, from: LinkPair.hostSource)
+        #expect(pair.workerDelegate.end.wait { $0 != nil })
+        pair.host.peerIsGone()
+        #expect(pair.hostDelegate.end.wait { $0 != nil })
+        #expect(pair.hostDelegate.refused.value.isEmpty && pair.host.outboxDepth.events == 1)
+        #expect(pair.host.recoveredOutbox?.suspects == [])
+        pair.shutDown()
+    }
+
     @Test("events that the worker may not publish are counted by themselves", .timeLimit(.minutes(5)))
     func forbidden() throws {
         let pair = try LinkPair(
