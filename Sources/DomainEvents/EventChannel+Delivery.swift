@@ -103,7 +103,8 @@ extension EventChannel {
 
     /// Puts the event into every outbox that wants it.
     ///
-    /// With several forwarders no caller is asked to wait: one of them may have the event when another has no room.
+    /// Unless `ifFull` is `drop`, several forwarders first keep room for the event. If one of them has no room, none
+    /// takes the event.
     ///
     /// - Returns: The first outcome other than `taken`; `taken` if there is no other outcome.
     private func forward(
@@ -114,15 +115,22 @@ extension EventChannel {
         receipts: ReceiptLedger?,
         held: inout HeldEvents?
     ) -> Forwarded {
-        var ifFull = ifFull
-        if forwarders.count > 1, ifFull != .drop { ifFull = .fail }
+        let keepsRoomFirst = forwarders.count > 1 && ifFull != .drop
+        if keepsRoomFirst { held?.keepsRoomFirst = true }
         var outcome = Forwarded.taken
         for forwarder in forwarders {
             let next = context.withBorrowed {
                 forwarder.forward(event, context: $0, ifFull: ifFull, receipts: receipts, held: &held)
             }
             outcome = outcome.or(next)
+            if keepsRoomFirst, !next.isTaken { break }
         }
+        guard keepsRoomFirst, let rooms = held?.takeRooms() else { return outcome }
+        guard outcome.isTaken else {
+            for room in rooms { room.giveBack() }
+            return outcome
+        }
+        for room in rooms { outcome = outcome.or(room.use(&held)) }
         return outcome
     }
 

@@ -11,6 +11,7 @@ package protocol EventForwarder: AnyObject, Sendable {
     ///     and then their receipts.
     ///   - held: nil if the event has to leave at once. Otherwise the forwarder adds the held event here, and it stays
     ///     in the outboxes until the caller releases it. Later events wait behind it, so the caller releases it soon.
+    ///     With ``HeldEvents/keepsRoomFirst`` the forwarder only keeps room, which the caller uses or gives back.
     func forward<E: DomainEvent>(
         _ event: E,
         context: BorrowedContext,
@@ -77,7 +78,7 @@ package enum FullOutboxAction: Sendable {
     /// the loss, because the caller gets no error.
     case drop
     /// Outboxes take the event up to the hard limit. If room cannot be kept in each of them, no subscriber here and no
-    /// peer of the forwarder gets the event, and the caller gets the error.
+    /// peer gets the event, and the caller gets the error.
     case fail
     /// If some outbox has no room, or other callers wait for that room, no subscriber gets the event: the caller waits
     /// for room first.

@@ -128,14 +128,8 @@ extension EventPublisher {
             return context.id
         }
         guard subscribers.deferred.isEmpty, subscribers.links.isEmpty else { return nil }
-        var ifFull = FullOutboxAction.fail
-        if subscribers.forwarders.count == 1 {
-            ifFull = .wait
-        } else {
-            for forwarder in subscribers.forwarders where !forwarder.hasRoom { return nil }
-        }
         let context = makeContext(causedBy: EventContext.handledByTask)
-        let outcome = channel.publish(event, context: context, to: subscribers, from: self, ifFull: ifFull)
+        let outcome = channel.publish(event, context: context, to: subscribers, from: self, ifFull: .wait)
         return try id(of: context.id.number, if: outcome)
     }
 

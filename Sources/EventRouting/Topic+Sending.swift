@@ -70,7 +70,14 @@ extension Topic {
         )
         let kept: Reserved
         do throws(DeliveryError) {
-            kept = try reserve(for: payload, at: targets, ifFull: ifFull, in: &departure)
+            let isOneOfSeveral = targets.count > 1 || held?.keepsRoomFirst == true
+            kept = try reserve(
+                for: payload,
+                at: targets,
+                ifFull: ifFull,
+                isOneOfSeveral: isOneOfSeveral,
+                in: &departure
+            )
         } catch {
             return .failed(error)
         }
@@ -88,6 +95,33 @@ extension Topic {
                 by: router
             )
         }
+        guard held?.keepsRoomFirst == true else {
+            return enter(payload, context, receipts, to: targets, attached, in: &departure, &held, by: router)
+        }
+        let room = KeptRoom { [departure, payload = Array(payload)] held in
+            var departure = departure
+            return payload.withUnsafeBytes {
+                self.enter($0, context, receipts, to: targets, attached, in: &departure, &held, by: router)
+            }
+        } giveBack: { [departure] in
+            var departure = departure
+            departure.cancel()
+        }
+        held?.keep(room)
+        return .taken
+    }
+
+    /// Puts an event into the outboxes in which room is kept for it, and into those of attached peers.
+    private func enter(
+        _ payload: UnsafeRawBufferPointer,
+        _ context: EventContext,
+        _ receipts: ReceiptLedger?,
+        to targets: [Peer],
+        _ attached: [Peer],
+        in departure: inout Departure,
+        _ held: inout HeldEvents?,
+        by router: EventRouter
+    ) -> Forwarded {
         if let receipts, !targets.isEmpty { router.receipts.add(receipts) }
         let sent = send(
             payload,
@@ -142,12 +176,12 @@ extension Topic {
         for payload: UnsafeRawBufferPointer,
         at targets: [Peer],
         ifFull: FullOutboxAction,
+        isOneOfSeveral: Bool,
         in departure: inout Departure
     ) throws(DeliveryError) -> Reserved {
         defer { if departure.count < targets.count { departure.cancel() } }
-        let areSeveral = targets.count > 1
         for target in targets {
-            switch try target.reserve(for: payload, name: name, ifFull: ifFull, isOneOfSeveral: areSeveral) {
+            switch try target.reserve(for: payload, name: name, ifFull: ifFull, isOneOfSeveral: isOneOfSeveral) {
             case .reserved(let room): departure.add(room)
             case .refused(.left): return .targetLeft
             case .refused: return .awaitsRoom

@@ -185,7 +185,19 @@ private final class Carrier: EventForwarder {
             lostTurns.add(-1)
             return .awaitsRoom
         }
-        log.add("\(name) \(event) \(ifFull == .drop)")
+        let (name, log, text) = (name, log, "\(name) \(event) \(ifFull == .drop)")
+        if held?.keepsRoomFirst == true, failure.current == nil {
+            let room = KeptRoom { held in
+                log.add(text)
+                held?.append(Kept(name: name, log: log))
+                return .taken
+            } giveBack: {
+                log.add("\(name) has its room back")
+            }
+            held?.keep(room)
+            return .taken
+        }
+        log.add(text)
         held?.append(Kept(name: name, log: log))
         return failure.current.map { .failed($0) } ?? .taken
     }
@@ -400,14 +412,16 @@ struct ForwarderTests {
         #expect(carrier.log.all == ["carrier Ping(number: 2) false"])
     }
 
-    @Test func withTwoForwardersNoneIsAskedToLetTheCallerWait() async throws {
-        let (carrier, other) = (Carrier("first"), Carrier("second"))
+    @Test func withTwoForwardersNoneTakesAnEventBeforeBothHaveRoom() async throws {
+        let log = Collected<String>()
+        let (carrier, other) = (Carrier("first", log: log), Carrier("second", log: log))
         for carrier in [carrier, other] { publisher.setForwarding(of: "Ping", by: carrier, to: carrier) }
-        for carrier in [carrier, other] { carrier.lostTurns.add() }
+        other.lostTurns.add()
         try await publisher.send(Ping(1))
-        for carrier in [carrier, other] {
-            #expect(carrier.log.all.first == "\(carrier.name) Ping(number: 1) false" && carrier.waits.count == 1)
-        }
+        let left = ["first lets it leave", "second lets it leave", "first writes", "second writes"]
+        let taken = ["first Ping(number: 1) false", "second Ping(number: 1) false"]
+        #expect(log.all == ["first has its room back"] + taken + left)
+        #expect(carrier.waits.count == 2 && other.waits.count == 2)
     }
 
     @Test func sendDoesNotWaitInsideAHandlerAndNotPublishWhenCancelled() async throws {

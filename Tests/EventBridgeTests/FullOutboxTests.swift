@@ -277,6 +277,58 @@ struct FullOutboxTests {
         await bridge.shutdown()
     }
 
+    @Test("C1: of many that wait to send large events over two bridges, each sends in its turn, and none is refused")
+    func manyWaitForTwoBridges() async throws {
+        let (gate, handled) = (Collected<Void>(), Collected<Int>())
+        let limits = WorkerLimits(outbox: 32 << 10, outboxHardLimit: 128 << 10)
+        let (first, second) = try await (
+            BridgeHost.inMemory(publisher, workers: [Self.gated("slow", gate, handled, limits: limits)]),
+            BridgeHost.inMemory(publisher, workers: [Self.gated("slow", gate, handled, limits: limits)])
+        )
+        let filler = String(repeating: "x", count: 60_000)
+        let executor = TurnExecutor()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for number in 0..<8 {
+                group.addTask(executorPreference: executor) { [publisher] in
+                    try await publisher.send(CrateSent(number: number, filler: filler))
+                }
+            }
+            await executor.untilAllSuspend()
+            #expect([first, second].map { depth(of: "slow", in: $0) } == [1, 1])
+            gate.add(())
+            try await group.waitForAll()
+        }
+        #expect(await handled.wait { $0.count == 16 }.sorted() == (0..<16).map { $0 / 2 })
+        for bridge in [first, second] { await bridge.shutdown() }
+    }
+
+    @Test("C8: an event that a worker of one of two bridges does not take is refused, and no worker gets it")
+    func tooLargeForOneBridge() async throws {
+        let (handled, open) = (Collected<Int>(), Collected<Void>())
+        open.add(())
+        let (roomy, narrow) = try await (
+            BridgeHost.inMemory(publisher, workers: [Self.gated("roomy", open, handled, limits: WorkerLimits())]),
+            BridgeHost.inMemory(
+                publisher,
+                workers: [Self.gated("narrow", open, handled, limits: WorkerLimits(frame: 64 << 10))]
+            )
+        )
+        let large = CrateSent(number: 1, filler: String(repeating: "x", count: 70_000))
+        for isDelivery in [false, true] {
+            let error = await #expect(throws: DeliveryError.self) {
+                if isDelivery {
+                    try await publisher.deliver(large, within: .seconds(240))
+                } else {
+                    try await publisher.send(large)
+                }
+            }
+            #expect(error?.code == .eventTooLarge)
+        }
+        try await publisher.deliver(CrateSent(number: 2, filler: ""), within: .seconds(240))
+        #expect(handled.all == [2, 2])
+        for bridge in [roomy, narrow] { await bridge.shutdown() }
+    }
+
     @Test("C1: below the limit one more event always fits, however large, also where publish drops at that limit")
     func oneMoreFits() async throws {
         let (gate, handled) = (Collected<Void>(), Collected<Int>())
