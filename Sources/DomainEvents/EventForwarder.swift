@@ -100,6 +100,8 @@ package enum Forwarded: Sendable {
 
     package var isTaken: Bool { if case .taken = self { true } else { false } }
 
+    package var awaitsRoom: Bool { if case .awaitsRoom = self { true } else { false } }
+
     /// The first of the two outcomes that is not `taken`; `taken` if both are.
     func or(_ other: Forwarded) -> Forwarded {
         if case .taken = self { other } else { self }

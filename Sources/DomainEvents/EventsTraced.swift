@@ -62,8 +62,8 @@ public struct TracedThread: Codable, Sendable, Hashable {
 public struct TracedSpan: Codable, Sendable, Hashable {
     /// The parts of an event's way through a process.
     public enum Stage: String, Codable, Sendable, Hashable, CaseIterable {
-        /// From the call that publishes the event until it lies in the outboxes of all other processes that want it;
-        /// mostly it is written to idle links by then, too.
+        /// From the call that publishes the event, or the end of its wait for room, until the event lies in the
+        /// outboxes of all other processes that want it; mostly it is written to idle links by then, too.
         case publish
         /// From entering the outbox of a peer until the event leaves for that peer; includes any wait in the queue
         /// before the outbox.

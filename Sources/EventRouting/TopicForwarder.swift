@@ -36,7 +36,7 @@ final class TopicForwarder: EventForwarder {
         // not wait. A report whose context has no cause goes to no worker, because a worker could no longer handle all
         // such reports.
         if let refusal, !router.isSelfReport(topic.name) { return refused(refusal, context, ifFull) }
-        let start = trace.start(of: topic)
+        var start = trace.start(of: topic)
         defer { if start != 0 { trace.recorder.note(.publish, of: topic.name, context.context, from: start) } }
         let lent = PayloadScratch.lend()
         defer { lent.giveBack() }
@@ -68,14 +68,17 @@ final class TopicForwarder: EventForwarder {
                     }
                     return sole.forwarded(outcome, topic.name, ifFull)
                 }
-                if let sent { return sent }
+                if let sent {
+                    if start != 0, sent.awaitsRoom { start = 0 }
+                    return sent
+                }
                 triesAlone = false
             } else if !fanout.joined.isEmpty, sendJoined(payload, context, ifFull) {
                 return .taken
             }
         }
         let targets = refusal == nil ? fanout.pooled?.targets(of: event, payload) ?? fanout.targets : []
-        return forward(
+        let sent = forward(
             payload,
             context.context,
             ifFull,
@@ -84,6 +87,9 @@ final class TopicForwarder: EventForwarder {
             triesAlone: triesAlone,
             held: &held
         )
+        // The span is that of the call that publishes the event, after the wait.
+        if start != 0, sent.awaitsRoom { start = 0 }
+        return sent
     }
 
     func forwardRecorded<E: DomainEvent>(

@@ -132,6 +132,41 @@ struct TraceTests {
         withExtendedLifetime((tracingAgain, subscription)) {}
     }
 
+    @Test("a call that waits for room leaves one span, that of the event that is published then")
+    func waitingCall() async throws {
+        let batches = Collected<EventsTraced>()
+        let tracing = publisher.subscribe(to: EventsTraced.self) { batches.add($0) }
+        let gate = ErrandGate()
+        let bridge = try await BridgeHost.inMemory(
+            publisher,
+            workers: [
+                InMemoryWorker("a", subscribes: [ErrandGiven.self], limits: WorkerLimits(outbox: 1 << 10)) {
+                    [$0.subscribe(to: ErrandGiven.self) { _ async in await gate.pass() }]
+                }
+            ]
+        )
+        let ids = try await withThrowingTaskGroup(of: EventID.self) { group in
+            for number in 0..<8 {
+                group.addTask { [publisher] in try await publisher.send(ErrandGiven(number: number)) }
+                group.addTask { [publisher] in
+                    try await publisher.deliver(ErrandGiven(number: number), within: .seconds(240)).id
+                }
+            }
+            // Four events fill the outbox, so most calls wait by then.
+            for _ in 0..<1_000 { await Task.yield() }
+            gate.open()
+            return try await group.reduce(into: Set()) { $0.insert($1.description) }
+        }
+        @Sendable func published(_ batches: [EventsTraced]) -> [String] {
+            Self.spans(batches).filter { $0.key.stage == .publish && $0.key.event == ErrandGiven.eventName }
+                .values.joined().map(\.id)
+        }
+        let all = published(await batches.wait { ids.isSubset(of: published($0)) })
+        #expect(all.sorted() == ids.sorted())
+        await bridge.shutdown()
+        withExtendedLifetime(tracing) {}
+    }
+
     @Test("the spans of a worker that is started again go on, with the attempt of what is delivered again")
     func nextStart() async throws {
         let batches = Collected<EventsTraced>()
