@@ -30,8 +30,9 @@ struct CustodyLedger: Sendable {
     /// The oldest event in the files that is owed or kept as a dead letter, and its time; nil if there is none.
     var oldest: (position: UInt64, time: UInt64)? {
         let others = entries.values.lazy.filter { $0.position >= filesBegin }.min { $0.position < $1.position }
-        let oldest = [queue.oldest, others].compactMap(\.self).min { $0.position < $1.position }
-        return oldest.map { ($0.position, $0.time) }
+        guard let other = others.map({ ($0.position, $0.time) }) else { return queue.oldest }
+        guard let queued = queue.oldest, queued.position < other.0 else { return other }
+        return queued
     }
 
     /// How many events that are owed or kept as dead letters are no longer in the files.
@@ -41,6 +42,18 @@ struct CustodyLedger: Sendable {
     mutating func filesBegin(at position: UInt64) { filesBegin = max(filesBegin, position) }
 
     // MARK: - Records
+
+    /// Takes in an event that a running host has recorded: as below, but without the event itself.
+    mutating func recorded(_ context: BorrowedContext, at position: UInt64, owedTo receivers: [OwedReceiver]) {
+        let (id, time) = (context.borrowedID, context.nanosecondsSinceEpoch)
+        if entries.isEmpty || entries.index(forKey: id.id) == nil,
+            queue.append(id, at: position, published: time, owedTo: receivers, hostStarts: hostStarts)
+        {
+            lastDebt = max(lastDebt, position)
+        } else {
+            recorded(id.id, at: position, published: time, owedTo: receivers)
+        }
+    }
 
     /// Takes in a recorded event; if the event is still owed from an earlier record, adds only further receivers.
     mutating func recorded(
@@ -54,12 +67,7 @@ struct CustodyLedger: Sendable {
         let attempts = max(1, record?.context.attempt ?? 1)
         let debt = CustodyEntry.Debt(receiver: first, position: position, attempts: attempts, hostStarts: hostStarts)
         lastDebt = max(lastDebt, position)
-        if let place = queue.place(of: id) { return queue.owe(receivers, as: debt, at: place) }
-        if record == nil, entries.isEmpty || entries.index(forKey: id) == nil {
-            var entry = CustodyEntry(position: position, time: time, debt)
-            if receivers.count > 1 { entry.owe(receivers, as: debt) }
-            if queue.append(id, entry) { return }
-        }
+        if let place = queue.place(of: id) { entries[id] = queue.take(at: place) }
         let known = entries.count
         entries[id, default: CustodyEntry(position: position, time: time, debt)].owe(receivers, as: debt)
         if let record, entries.count > known { records[id] = record }
@@ -96,8 +104,7 @@ struct CustodyLedger: Sendable {
 
     /// Ends the debts of a range of events; the range may come from a file, and have any length.
     private mutating func end(_ source: EventSource, _ range: ClosedRange<UInt64>, of receiver: NotedReceiver) {
-        let doubtfulUpTo = doubtfulUpTo
-        queue.end(source, range) { $0.ends(at: receiver, asLetter: false, doubtfulUpTo: doubtfulUpTo) }
+        queue.end(source, range, of: receiver, doubtfulUpTo: doubtfulUpTo)
         if entries.isEmpty { return }
         if range.upperBound - range.lowerBound < UInt64(entries.count) {
             for number in range { end(EventID(source: source, number: number), of: receiver, asLetter: false) }

@@ -93,14 +93,7 @@ extension JournalCore {
         if context.full != nil, let bookmark = context.bookmark {
             bookmarks.note(bookmark.bookmark.bytes, of: bookmark.worker, at: position)
         }
-        if !owed.isEmpty {
-            custody.recorded(
-                context.id,
-                at: position,
-                published: context.nanosecondsSinceEpoch,
-                owedTo: owed
-            )
-        }
+        if !owed.isEmpty { custody.recorded(context, at: position, owedTo: owed) }
         let isSafe = state.eventWritten(end: writer.offset, isAwaited: whenSettled != nil, at: MonotonicClock.now)
         if isSafe { return true }
         if let whenSettled { waiters.append((position, whenSettled)) }

@@ -7,10 +7,32 @@ import DomainEvents
 /// from the oldest on. So an event is found by its number, without a hash, and as long as only a few events are owed at
 /// a time, they take no new memory.
 struct OwedQueue: Sendable {
+    /// An event with its debts: one record has made all of them, and none has had a setback.
+    ///
+    /// Nearly always the array is one that the routing keeps, so a slot costs no memory of its own.
     private struct Slot: Sendable {
         let number: UInt64
-        /// Nil if the event has left.
-        var entry: CustodyEntry?
+        let position: UInt64
+        let time: UInt64
+        /// How many starts of hosts the ledger had counted.
+        let hostStarts: Int
+        /// The receivers that have not settled the event; empty if the event has left.
+        var receivers: [OwedReceiver]
+
+        var hasLeft: Bool { receivers.isEmpty }
+
+        /// The same event outside the queue; only for an event that has not left.
+        var entry: CustodyEntry {
+            let debt = CustodyEntry.Debt(
+                receiver: receivers[0],
+                position: position,
+                attempts: 1,
+                hostStarts: hostStarts
+            )
+            var entry = CustodyEntry(position: position, time: time, debt)
+            if receivers.count > 1 { entry.owe(receivers, as: debt) }
+            return entry
+        }
     }
 
     /// Nil before the first event.
@@ -30,30 +52,55 @@ struct OwedQueue: Sendable {
     var isEmpty: Bool { count == 0 }
 
     /// The event that was recorded first; nil if there is none.
-    var oldest: CustodyEntry? { isEmpty ? nil : slots[first].entry }
+    var oldest: (position: UInt64, time: UInt64)? {
+        isEmpty ? nil : (slots[first].position, slots[first].time)
+    }
 
-    /// Adds an event that is not in the queue.
+    /// Adds an event that is not in the queue, and is owed to these receivers.
     ///
     /// - Returns: Whether the event was added; false if it is of another source than those before it, or if its number
     ///   is not higher than theirs.
-    mutating func append(_ id: EventID, _ entry: CustodyEntry) -> Bool {
-        let isNext = source == id.source && (slots.isEmpty || slots[slots.count - 1].number < id.number)
-        if !isNext {
+    mutating func append(
+        _ id: BorrowedID,
+        at position: UInt64,
+        published time: UInt64,
+        owedTo receivers: [OwedReceiver],
+        hostStarts: Int
+    ) -> Bool {
+        guard !receivers.isEmpty else { return false }
+        if !isNext(id) {
             guard isEmpty else { return false }
-            source = id.source
-            slots.removeAll(keepingCapacity: true)
-            first = 0
+            begin(id.id.source)
         }
-        slots.append(Slot(number: id.number, entry: entry))
+        slots.append(
+            Slot(number: id.number, position: position, time: time, hostStarts: hostStarts, receivers: receivers)
+        )
         count += 1
         return true
+    }
+
+    /// Whether an event is of the queue's source, and has a higher number than all that the queue still knows.
+    private func isNext(_ id: BorrowedID) -> Bool {
+        // Nearly always it is the same object. A constant for `source` would count a reference to it.
+        let isSame =
+            source.map { Unmanaged.passUnretained($0).toOpaque() } == id.source.toOpaque()
+            || id.source._withUnsafeGuaranteedRef { $0 == source }
+        return isSame && (slots.isEmpty || slots[slots.count - 1].number < id.number)
+    }
+
+    /// The queue is empty, and events of this source come.
+    @inline(never)
+    private mutating func begin(_ source: EventSource) {
+        self.source = source
+        slots.removeAll(keepingCapacity: true)
+        first = 0
     }
 
     /// The place of an event, which holds only until some event leaves; nil if the event is not in the queue.
     func place(of id: EventID) -> Int? {
         guard !isEmpty, id.source == source else { return nil }
         let place = place(from: id.number)
-        guard place < slots.count, slots[place].number == id.number, slots[place].entry != nil else { return nil }
+        guard place < slots.count, slots[place].number == id.number, !slots[place].hasLeft else { return nil }
         return place
     }
 
@@ -72,28 +119,36 @@ struct OwedQueue: Sendable {
         return slots[(first + 1)..<high].partitioningIndex { $0.number >= number }
     }
 
-    /// Adds further receivers of an event: see ``CustodyEntry/owe(_:as:)``.
-    mutating func owe(_ receivers: [OwedReceiver], as debt: CustodyEntry.Debt, at place: Int) {
-        slots[place].entry?.owe(receivers, as: debt)
-    }
-
-    /// Ends debts of the events of a range of any length; an event without a debt leaves.
+    /// Ends the debts to a receiver, of the events of a range of any length; an event without a debt leaves.
+    ///
+    /// - Parameter doubtful: no debt ends that a record up to this position has made.
     mutating func end(
         _ source: EventSource,
         _ range: ClosedRange<UInt64>,
-        where isOver: (CustodyEntry.Debt) -> Bool
+        of receiver: NotedReceiver,
+        doubtfulUpTo doubtful: UInt64
     ) {
         guard !isEmpty, source == self.source else { return }
         var place = place(from: range.lowerBound)
         while place < slots.count, slots[place].number <= range.upperBound {
-            if slots[place].entry?.end(where: isOver) == true { leave(place) }
+            if slots[place].position > doubtful { end(at: place, of: receiver) }
             place += 1
         }
         tidy()
     }
 
+    private mutating func end(at place: Int, of receiver: NotedReceiver) {
+        switch slots[place].receivers.count {
+        case 0: break
+        case 1: if receiver.isOwed(as: slots[place].receivers[0].name) { leave(place) }
+        default:
+            slots[place].receivers.removeAll { receiver.isOwed(as: $0.name) }
+            if slots[place].hasLeft { count -= 1 }
+        }
+    }
+
     /// Takes an event out.
-    mutating func take(at place: Int) -> CustodyEntry? {
+    mutating func take(at place: Int) -> CustodyEntry {
         let entry = slots[place].entry
         leave(place)
         tidy()
@@ -101,18 +156,18 @@ struct OwedQueue: Sendable {
     }
 
     private mutating func leave(_ place: Int) {
-        slots[place].entry = nil
+        slots[place].receivers = []
         count -= 1
     }
 
     /// Finds the oldest event again after events have left, and removes their slots if they are many.
     private mutating func tidy() {
-        while first < slots.count, slots[first].entry == nil { first += 1 }
+        while first < slots.count, slots[first].hasLeft { first += 1 }
         guard slots.count - count > count + Self.fewSlots else { return }
         if slots.capacity > 8 * Self.fewSlots {
-            slots = slots.filter { $0.entry != nil }
+            slots = slots.filter { !$0.hasLeft }
         } else {
-            slots.removeAll { $0.entry == nil }
+            slots.removeAll(where: \.hasLeft)
         }
         first = 0
     }

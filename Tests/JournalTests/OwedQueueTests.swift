@@ -9,10 +9,21 @@ struct OwedQueueTests {
     private static let source = EventSource(origin: "host", incarnation: 1)
     private static let other = EventSource(origin: "canvas", incarnation: 1)
 
-    private static func entry(_ position: UInt64) -> CustodyEntry {
-        let receiver = OwedReceiver(name: "a", isSpecified: true)
-        let debt = CustodyEntry.Debt(receiver: receiver, position: position, attempts: 1, hostStarts: 0)
-        return CustodyEntry(position: position, time: 0, debt)
+    private static let receiver = NotedReceiver(name: "a")
+
+    private static func append(_ id: EventID, at position: UInt64, to queue: inout OwedQueue) -> Bool {
+        let owed = [OwedReceiver(name: receiver.name, isSpecified: true)]
+        return EventContext(id: id, nanosecondsSinceEpoch: 0).withBorrowed { context in
+            queue.append(context.borrowedID, at: position, published: 0, owedTo: owed, hostStarts: 0)
+        }
+    }
+
+    private static func end(
+        _ source: EventSource,
+        _ range: ClosedRange<UInt64> = 0 ... .max,
+        in queue: inout OwedQueue
+    ) {
+        queue.end(source, range, of: receiver, doubtfulUpTo: 0)
     }
 
     private static func id(_ number: UInt64) -> EventID { EventID(source: source, number: number) }
@@ -22,12 +33,12 @@ struct OwedQueueTests {
         var queue = OwedQueue()
         let others = [Self.id(5), Self.id(4), EventID(source: Self.other, number: 6)]
         for id in others {
-            let isTaken = [queue.append(Self.id(5), Self.entry(1)), queue.append(id, Self.entry(2))]
+            let isTaken = [Self.append(Self.id(5), at: 1, to: &queue), Self.append(id, at: 2, to: &queue)]
             #expect(isTaken == [true, false])
-            queue.end(Self.source, 0 ... .max) { _ in true }
-            let isTakenLater = queue.append(id, Self.entry(3))
+            Self.end(Self.source, in: &queue)
+            let isTakenLater = Self.append(id, at: 3, to: &queue)
             #expect(isTakenLater && queue.oldest?.position == 3 && queue.place(of: id) != nil)
-            queue.end(id.source, 0 ... .max) { _ in true }
+            Self.end(id.source, in: &queue)
             #expect(queue.isEmpty && queue.oldest == nil && queue.place(of: id) == nil)
         }
     }
@@ -41,7 +52,7 @@ struct OwedQueueTests {
             var next: UInt64 = 1
             for _ in 0..<1_000 {
                 next += random.below(4) == 0 ? UInt64(random.below(5)) : 0
-                let isTaken = queue.append(Self.id(next), Self.entry(next))
+                let isTaken = Self.append(Self.id(next), at: next, to: &queue)
                 #expect(isTaken)
                 left.insert(next)
                 next += 1
@@ -49,17 +60,17 @@ struct OwedQueueTests {
                 let range = low...low + UInt64(random.below(3))
                 if random.below(20) == 0, let place = queue.place(of: Self.id(low)) {
                     let taken = queue.take(at: place)
-                    #expect(taken?.position == low)
+                    #expect(taken.position == low && taken.debts.map(\.receiver.name) == ["a"])
                     left.remove(low)
                 } else if random.below(3) > 0 {
-                    queue.end(Self.source, range) { _ in true }
+                    Self.end(Self.source, range, in: &queue)
                     left.subtract(range)
                 }
-                queue.end(Self.other, 0 ... .max) { _ in true }
+                Self.end(Self.other, in: &queue)
                 #expect(queue.oldest?.position == left.min() && queue.isEmpty == left.isEmpty)
             }
             for number in 0...next { #expect((queue.place(of: Self.id(number)) != nil) == left.contains(number)) }
-            queue.end(Self.source, 0 ... .max) { _ in true }
+            Self.end(Self.source, in: &queue)
             #expect(queue.isEmpty)
         }
     }
@@ -90,7 +101,7 @@ struct OwedQueueTests {
                     }
                     let context = EventContext(id: event, nanosecondsSinceEpoch: 0)
                     let record = JournalRecord(position: position, name: "Counted", context: context, payload: [])
-                    running.recorded(event, at: position, published: 0, owedTo: owed)
+                    context.withBorrowed { running.recorded($0, at: position, owedTo: owed) }
                     opened.recorded(event, at: position, published: 0, owedTo: owed, as: record)
                 case 12..<20:
                     let range = some...some + UInt64(random.below(5))
