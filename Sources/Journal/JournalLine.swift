@@ -35,14 +35,18 @@ final class JournalLine: RecordingLine, @unchecked Sendable {
     }
 
     func recordAtOnce(_ payload: UnsafeRawBufferPointer, context: BorrowedContext, owed: [OwedReceiver]) -> Bool {
-        let isRecorded = core.lock.withLock {
-            // No error is reported here: the caller then records the event in the usual way, and gets the error again.
-            do throws(JournalError) {
-                let isSafe = try core.appendHere(payload, on: self, context: context, owed: owed, whenSettled: nil)
-                assert(isSafe != false, "the journal makes events safe only later")
-                return isSafe != nil
-            } catch {
-                return false
+        // The journal holds the lock, so no reference to the lock is counted.
+        let isRecorded = Unmanaged.passUnretained(core.lock)._withUnsafeGuaranteedRef { lock in
+            lock.withLock {
+                // No error is reported here: the caller then records the event in the usual way, and gets the error
+                // again.
+                do throws(JournalError) {
+                    let isSafe = try core.appendHere(payload, on: self, context: context, owed: owed, whenSettled: nil)
+                    assert(isSafe != false, "the journal makes events safe only later")
+                    return isSafe != nil
+                } catch {
+                    return false
+                }
             }
         }
         if isRecorded { core.wasRecorded() }

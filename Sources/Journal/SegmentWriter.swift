@@ -55,7 +55,7 @@ final class SegmentWriter {
         previous?.isFollowed = true
         seed = head.seed
         guard !bookmarks.isEmpty else { return }
-        try place(byteCount: bookmarks.recordBytes, stride: bookmarks.stride) { target in
+        try place(byteCount: bookmarks.recordBytes, stride: bookmarks.stride) { target, seed, offset in
             bookmarks.write(position: head.firstPosition - 1, into: target, seed: seed, at: offset)
         }
     }
@@ -82,7 +82,7 @@ final class SegmentWriter {
         context: BorrowedContext,
         owed: [OwedReceiver]
     ) throws(SystemError) {
-        try place(byteCount: record.byteCount, stride: record.stride) { target in
+        try place(byteCount: record.byteCount, stride: record.stride) { target, seed, offset in
             record.write(
                 payload,
                 position: position,
@@ -108,7 +108,7 @@ final class SegmentWriter {
         context: BorrowedContext
     ) -> SystemError? {
         do throws(SystemError) {
-            try place(byteCount: record.byteCount, stride: record.stride) { target in
+            try place(byteCount: record.byteCount, stride: record.stride) { target, seed, offset in
                 records._withUnsafeGuaranteedRef {
                     $0.write(payload, position: position, context: context, into: target, seed: seed, at: offset)
                 }
@@ -121,31 +121,34 @@ final class SegmentWriter {
 
     /// Writes a note; the caller has checked that there is room.
     func append(_ note: NoteRecord, position: UInt64) throws(SystemError) {
-        try place(byteCount: note.byteCount, stride: note.stride) { target in
+        try place(byteCount: note.byteCount, stride: note.stride) { target, seed, offset in
             note.write(position: position, into: target, seed: seed, at: offset)
         }
     }
 
     /// Writes the end record, for which the segment always has room, and cuts off the rest of the file.
     func end(position: UInt64, time: UInt64) throws(SystemError) {
-        try place(byteCount: EndRecord.byteCount, stride: EndRecord.byteCount) { target in
+        try place(byteCount: EndRecord.byteCount, stride: EndRecord.byteCount) { target, seed, offset in
             EndRecord.write(position: position, time: time, into: target, seed: seed, at: offset)
         }
         try file.truncate(to: offset)
     }
 
     /// Writes a record's bytes; in a mapped file, the record's length comes last.
+    ///
+    /// - Parameter write: gets the target, the segment's seed and the record's offset; a closure that took them from
+    ///   this object would count a reference to it.
     @inline(__always)
     private func place(
         byteCount: Int,
         stride: Int,
-        _ write: (UnsafeMutableRawBufferPointer) -> UInt32
+        _ write: (UnsafeMutableRawBufferPointer, _ seed: UInt32, _ offset: Int) -> UInt32
     ) throws(SystemError) {
         if let mapped {
             // Callers have checked this. If a check is wrong, the record must not overwrite other memory.
             precondition(offset + byteCount <= segmentBytes, "a record lies beyond its segment")
             let target = UnsafeMutableRawBufferPointer(start: mapped + offset, count: byteCount)
-            let length = write(target)
+            let length = write(target, seed, offset)
             // The mapping begins on a page and a record at a multiple of 8, so the word is aligned. Other threads and
             // processes only read the word, and only with system calls.
             (mapped + offset).assumingMemoryBound(to: Atomic<UInt32>.self).pointee.store(length, ordering: .releasing)
@@ -158,7 +161,7 @@ final class SegmentWriter {
     @inline(never)
     private func placeBySystemCall(
         byteCount: Int,
-        _ write: (UnsafeMutableRawBufferPointer) -> UInt32
+        _ write: (UnsafeMutableRawBufferPointer, _ seed: UInt32, _ offset: Int) -> UInt32
     ) throws(SystemError) {
         let end = offset + byteCount
         if spoiled > end {
@@ -171,7 +174,7 @@ final class SegmentWriter {
         }
         spoiled = end
         let target = room(byteCount)
-        let length = write(target)
+        let length = write(target, seed, offset)
         target.storeBytes(of: length, as: UInt32.self)
         try file.write(UnsafeRawBufferPointer(target), at: offset)
         spoiled = 0
