@@ -76,8 +76,9 @@ extension JournalCore {
     private func write(_ note: CustodyNote) -> Bool {
         guard state.takesNotes else { return true }
         let record = NoteRecord(note)
+        let stride = record.stride
         do throws(JournalError) {
-            while !writer.hasRoom(forStride: record.stride) {
+            while !writer.hasRoom(forStride: stride) {
                 guard spare != nil else {
                     needSegment()
                     return false

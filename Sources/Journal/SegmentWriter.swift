@@ -120,7 +120,7 @@ final class SegmentWriter {
     }
 
     /// Writes a note; the caller has checked that there is room.
-    func append(_ note: NoteRecord, position: UInt64) throws(SystemError) {
+    func append(_ note: borrowing NoteRecord, position: UInt64) throws(SystemError) {
         try place(byteCount: note.byteCount, stride: note.stride) { target, seed, offset in
             note.write(position: position, into: target, seed: seed, at: offset)
         }

@@ -4,7 +4,7 @@ package import DomainEvents
 ///
 /// Long texts are shortened and long lists are cut, so that every note fits into a segment. At worst, what a note
 /// leaves out makes an event come again.
-package struct NoteRecord {
+package struct NoteRecord: ~Copyable {
     private let kind: RecordLayout.Kind
     private let name: String
     /// The source of the events, with a shortened origin.

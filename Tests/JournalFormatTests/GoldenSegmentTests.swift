@@ -198,7 +198,8 @@ struct GoldenSegmentTests {
                     return record.stride
                 }
             }
-            for note in Self.notes.map(NoteRecord.init) {
+            for note in Self.notes {
+                let note = NoteRecord(note)
                 place(note.byteCount) { note.write(position: 46, into: $0, seed: fixed.seed, at: offset) }
                 offset += note.stride
             }

@@ -106,7 +106,8 @@ struct SegmentFixture {
     }
 
     mutating func append(_ note: CustodyNote) {
-        let (record, offset, seed) = (NoteRecord(note), end, head.seed)
+        let record = NoteRecord(note)
+        let (offset, seed) = (end, head.seed)
         let position = head.firstPosition + UInt64(events.count) - 1
         bytes.withUnsafeMutableBytes { bytes in
             let target = UnsafeMutableRawBufferPointer(rebasing: bytes[offset..<(offset + record.byteCount)])
