@@ -47,6 +47,7 @@ enum EventPath {
         case .fanOut: allocations = try await travel(PathLaidOut.self, .toMany, count, warmUp)
         case .local: allocations = try await publish(count, warmUp, isRecorded: false)
         case .recordedLocal: allocations = try await publish(count, warmUp, isRecorded: true)
+        case .records: allocations = try await record(count, warmUp)
         case .codec:
             let codec = PathCodec()
             for id in 0..<warmUp { try codec.pass(id) }
@@ -71,6 +72,19 @@ enum EventPath {
         let allocations = cac_end()
         subscription.cancel()
         try await journal?.end()
+        return allocations
+    }
+
+    /// Records events that arrive and events that are owed, without a bridge.
+    private static func record(_ count: Int64, _ warmUp: Int64) async throws -> Int64 {
+        let publisher = EventPublisher()
+        let journal = try PathJournal(of: PathTravelled.self, publisher)
+        let records = PathRecords(of: publisher)
+        for id in 0..<warmUp { records.pass(id) }
+        cac_begin()
+        for id in warmUp..<warmUp + count { records.pass(id) }
+        let allocations = cac_end()
+        try await journal.end()
         return allocations
     }
 

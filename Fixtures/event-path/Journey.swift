@@ -20,6 +20,8 @@ enum Journey: String, CaseIterable {
     case local
     /// The same with a journal, which records the events.
     case recordedLocal = "local-recorded"
+    /// What a journal does for a round trip, without the trip.
+    case records
     /// To bytes and back, without a publisher.
     case codec
 }
