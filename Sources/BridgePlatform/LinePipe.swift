@@ -7,7 +7,7 @@ import Glibc
 import Darwin
 #endif
 
-/// Reads what another process prints, line by line, at whatever speed it prints.
+/// Captures what another process prints: reads it line by line, at whatever speed that process prints.
 ///
 /// Each time the pipe has something, the capture reads a bounded number of bytes. It hands each line to the caller's
 /// closure, which decides what is kept. So while the capture reads, the writer waits for long only if something holds
@@ -55,8 +55,8 @@ package final class LinePipe: @unchecked Sendable {
 
     /// Reads from `readingEnd` until all writers have closed their ends or `finish()` is called, then calls `onEnd`.
     ///
-    /// If the poller's end comes first, `onEnd` is not called. Both closures are called on the poller's thread. The
-    /// capture lives until its end, or the poller's, even if the caller does not keep it.
+    /// If the poller stops first, `onEnd` is not called. Both closures are called on the poller's thread. The capture
+    /// lives until it ends or the poller stops, even if the caller does not keep it.
     package static func capture(
         _ readingEnd: consuming FileDescriptor,
         on poller: Poller,
