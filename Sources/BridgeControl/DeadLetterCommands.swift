@@ -26,7 +26,7 @@ public struct DeadLettersReported: DomainEvent, SelfReport, Hashable {
 
     /// Letters without their payloads, in the order of their numbers.
     public let letters: [DeadLetterReport]
-    /// Whether ``letters`` reaches the last of the letters that were asked for.
+    /// Whether the answer has all letters that were asked for; false if the host has more, with higher numbers.
     public let isComplete: Bool
 
     /// Makes the answer.

@@ -1,7 +1,7 @@
 /// A time limit that is counted in looks, each of which uses up only a bounded time.
 ///
 /// While this process or the whole machine is suspended, the process does not look, and what it waits for may stand
-/// still, too. By a clock alone, the limit could be over at the first look after that.
+/// still, too. If a clock alone measured the limit, the limit could be over at the first look after the suspension.
 ///
 /// This type reads no clock: the caller gives the time, in nanoseconds, which has to be monotonic.
 package struct LookBudget: Sendable, Hashable {
