@@ -186,6 +186,7 @@ def wrong_token():
         ("short", "5 characters; it needs 16"),
         ("a token with an umlaut: ü", "a character that is not a printable one of ASCII"),
         ("a token with\na line's end", "a character that is not a printable one of ASCII"),
+        ("a token with a space at its end ", "a space at its end, which a header does not carry"),
     ):
         with contextlib.closing(Dashboard(WORKER, "--socket", "page", token=token)) as dashboard:
             if dashboard.says("hello"):

@@ -89,6 +89,8 @@ async def main():
     # Programs encode other characters in a header in different ways, so no request would have the token.
     if not token.isascii() or not token.isprintable():
         raise SystemExit("DASHBOARD_TOKEN has a character that is not a printable one of ASCII")
+    if token.endswith(" "):
+        raise SystemExit("DASHBOARD_TOKEN has a space at its end, which a header does not carry")
     bridge = Bridge.inherited()
     address = SocketAddress(chosen.socket) if chosen.socket else PortAddress(chosen.port)
     picture, listeners, desk = Picture(bridge.name), Listeners(), Desk(chosen.control)
