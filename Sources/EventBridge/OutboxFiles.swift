@@ -66,9 +66,12 @@ final class OutboxFiles: @unchecked Sendable {
             }
         }
 
-        /// Appends a name, unless it was appended before: numbers are given out in their order.
+        /// Appends a name, unless it was appended before.
+        ///
+        /// Numbers are given out in their order and without holes. A name that comes before the earlier ones comes
+        /// again behind them.
         func append(_ name: String, number: UInt64) {
-            guard number > lastName else { return }
+            guard number == lastName + 1 else { return }
             lastName = number
             append(OutboxRegister.line(of: name, number: number))
         }
