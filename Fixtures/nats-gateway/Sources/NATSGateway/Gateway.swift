@@ -25,6 +25,8 @@ public final class Gateway: Sendable {
         var isServed = false
         /// Whether the messages of imported streams can come.
         var isReading = false
+        /// Why there is no connection to read, as it was reported last.
+        var trouble: String?
 
         var isWhole: Bool { isServed && isReading }
     }
@@ -146,10 +148,15 @@ public final class Gateway: Sendable {
     private func passReading(_ change: ConnectionChange) {
         changes.async { [self] in
             switch change {
-            case .connected: tellImporters { $0.isReading = true }
-            // If the broker is away, the other connection reports it.
+            case .connected: tellImporters { ($0.isReading, $0.trouble) = (true, nil) }
             case .failed(let reason):
-                if presence.isConnected { report(.note("there is no connection to read from the broker: \(reason)")) }
+                // If the broker is away, the other connection reports it.
+                guard presence.isConnected else { return }
+                let isNews = reach.withLock { reach in
+                    defer { reach.trouble = reason }
+                    return reach.trouble != reason
+                }
+                if isNews { report(.note("there is no connection to read from the broker: \(reason)")) }
             case .disconnected: tellImporters { $0.isReading = false }
             case .closed(let reason): report(.end("the connection to the broker is closed: \(reason)"))
             }

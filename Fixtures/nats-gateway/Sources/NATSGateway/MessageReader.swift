@@ -28,6 +28,9 @@ final class MessageReader: Sendable {
 
     private let settings: NATSSettings
     private let state = Mutex(State())
+    /// Held while the client reads from its socket, and while it is made to close the socket: it would free the
+    /// socket's encryption in the middle of a read.
+    private let reading = Mutex(())
     private let loop = ReaderLoop()
 
     init(_ settings: NATSSettings) { self.settings = settings }
@@ -41,7 +44,8 @@ final class MessageReader: Sendable {
 
     /// Connects and begins to read, unless this has been called before.
     ///
-    /// - Parameter onChange: is called in order, from the thread that reads, until ``close()``.
+    /// - Parameter onChange: is called in order, from the thread that reads, until ``close()``; with the reason for
+    ///   each attempt that fails.
     func open(onChange: @escaping @Sendable (ConnectionChange) -> Void) {
         let isFirst = state.withLock { state in
             defer { state.isOpen = true }
@@ -61,7 +65,7 @@ final class MessageReader: Sendable {
         state.withLock { state in
             state.isClosed = true
             // With the lock held, the thread that reads cannot free the connection.
-            if let connection = state.connection { natsConnection_Close(connection.object) }
+            if let connection = state.connection { reading.withLock { _ in natsConnection_Close(connection.object) } }
         }
         loop.wake()
     }
@@ -69,19 +73,16 @@ final class MessageReader: Sendable {
     private var isClosed: Bool { state.withLock(\.isClosed) }
 
     private func run(telling tell: (ConnectionChange) -> Void) {
-        var trouble: String?
         while !isClosed {
             do throws(NATSError) {
-                let connection = try connect()
-                trouble = nil
-                serve(connection, telling: tell)
+                serve(try connect(), telling: tell)
             } catch  where error.isPassing {
-                let reason = "\(error)"
-                if reason != trouble { tell(.failed(reason)) }
-                trouble = reason
+                tell(.failed("\(error)"))
             } catch {
                 return tell(.closed("\(error)"))
             }
+            // The connection's end has woken this thread, too. `close` sets its mark before it does.
+            loop.silence()
             if !isClosed { loop.wait(atMost: NATSSettings.reconnectTime) }
         }
     }
@@ -122,7 +123,7 @@ final class MessageReader: Sendable {
         while loop.isAttached, !self.isClosed {
             if loop.isWriting { natsConnection_ProcessWriteEvent(connection) }
             guard loop.waitUntilReadable() else { continue }
-            natsConnection_ProcessReadEvent(connection)
+            reading.withLock { _ in natsConnection_ProcessReadEvent(connection) }
             for (subscription, handler) in subscriptions { Self.takeMessages(of: subscription, handler) }
         }
     }

@@ -111,7 +111,8 @@ final class ReaderLoop: Sendable {
         return Int32(waits.0.revents) & ~POLLOUT != 0
     }
 
-    private func silence() {
+    /// Forgets the calls of ``wake()`` so far.
+    func silence() {
         withUnsafeTemporaryAllocation(byteCount: 64, alignment: 1) { bytes in
             while read(bell.reading, bytes.baseAddress, bytes.count) == bytes.count {}
         }
