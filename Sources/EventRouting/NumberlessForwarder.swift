@@ -26,7 +26,18 @@ final class NumberlessForwarder: EventForwarder {
         let error = EventRouter.tooManyNames(for: name)
         // A caller that gets the error still has the event.
         if !workers.isEmpty, ifFull != .drop { return .failed(error) }
-        for peer in missing where peer.isAttached { peer.note(Gap(context.id, name: name, reason: .full)) }
+        let clients = missing.filter(\.isAttached)
+        if held?.keepsRoomFirst == true, workers.isEmpty {
+            let (id, name) = (context.id, name)
+            let room = KeptRoom { _ in
+                for peer in clients { peer.note(Gap(id, name: name, reason: .full)) }
+                return .taken
+            } giveBack: {
+            }
+            held?.keep(room)
+            return .taken
+        }
+        for peer in clients { peer.note(Gap(context.id, name: name, reason: .full)) }
         for peer in workers {
             router.announce(Topic.Loss(peer: peer, id: context.id, error: error, event: nil), of: name)
         }

@@ -267,7 +267,8 @@ extension Topic {
                     wantsReceipt: wantsReceipt,
                     // Windows bound what workers send, so the hard limit need not. An attached peer may come back any
                     // number of times, each time with a new window.
-                    isAccepted: origin.map { !$0.isAttached } ?? false,
+                    // A late event has lost the room that was reserved for it here.
+                    isAccepted: isLate || (origin.map { !$0.isAttached } ?? false),
                     isOwed: isRecorded,
                     isLate: isLate,
                     reservation: reservation,
