@@ -5,7 +5,7 @@ import Synchronization
 /// even a handler can wait for an answer.
 final class AnswerSubscriber<Answer: DomainEvent>: DeferredSubscriber, @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock` or atomic.
-    private var arrived: [(event: Answer, isCaused: Bool)] = []
+    private var arrived: [(event: Answer, isCaused: Bool, thread: ObjectIdentifier)] = []
     /// How many matching events came without a cause; the task that ends overdue waits reads this without a lock.
     private let uncausedCount = Atomic(0)
     private let request: EventID
@@ -38,7 +38,7 @@ final class AnswerSubscriber<Answer: DomainEvent>: DeferredSubscriber, @unchecke
         } else {
             isCaused = false
         }
-        arrived.append((event.copy(as: Answer.self), isCaused))
+        arrived.append((event.copy(as: Answer.self), isCaused, ObjectIdentifier(DeliveryThread.current)))
         return [.settled, .answers]
     }
 
@@ -51,9 +51,12 @@ final class AnswerSubscriber<Answer: DomainEvent>: DeferredSubscriber, @unchecke
     }
 
     override func takeAnswers(recordedBy recorders: LaterRecorders) {
+        // Another thread's answer may have gone to other journals; that thread takes it.
+        let thread = ObjectIdentifier(DeliveryThread.current)
         let arrived = lock.withLock {
-            defer { self.arrived = [] }
-            return self.arrived
+            let own = self.arrived.filter { $0.thread == thread }
+            self.arrived.removeAll { $0.thread == thread }
+            return own
         }
         for answer in arrived where gate.enter() {
             if matches(answer.event) {
