@@ -211,7 +211,7 @@ package class AnyEventChannel: @unchecked Sendable {
         let unused = change { before in
             removed = before.deferred.filter { $0.gate === gate }
             return before.with(
-                inline: before.inline.filter { $0.gate !== gate },
+                inline: before.inline.filter { $0.owner !== gate },
                 deferred: before.deferred.filter { $0.gate !== gate },
                 links: before.links.filter { $0.gate !== gate }
             )

@@ -233,7 +233,9 @@ extension EventPublisher {
             acknowledging: handler
         )
         // It comes first: an event that is put into the strand before there is a call for it would wait for the next.
-        let caller = InlineSubscriber<E>(site: site, gate: subscriber.gate) { _ in strand.workOffHere() }
+        // It has a gate of its own: a call also handles events of other subscriptions, which none of this one waits
+        // for.
+        let caller = InlineSubscriber<E>(site: site, owner: subscriber.gate) { _ in strand.workOffHere() }
         withExtendedLifetime(channel.put(inline: caller)) {}
         return subscribe(to: channel, deferred: subscriber)
     }

@@ -43,6 +43,7 @@ struct InlineAcknowledgementTests {
     @Test("gets what other threads publish meanwhile on the thread that is in it; after a burst a free thread goes on")
     func oneThreadAtATime() async throws {
         let (isIn, mayGoOn) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        let mayEnd = DispatchSemaphore(value: 0)
         let numbers = Collected<Int>()
         let threads = Collected<ObjectIdentifier>()
         let subscription = publisher.subscribe(to: Ping.self, acknowledging: .manually) { delivery in
@@ -58,6 +59,8 @@ struct InlineAcknowledgementTests {
         Thread.detachNewThread { [publisher] in
             publisher.publish(Ping(1))
             first.add(())
+            // Otherwise the next thread's object could have the same identity.
+            mayEnd.wait()
         }
         await onAnyThread { isIn.wait() }
         // The other thread is in the handler, so these calls return before the handler has the events.
@@ -67,6 +70,7 @@ struct InlineAcknowledgementTests {
         await first.wait(for: 1)
         #expect(await numbers.wait(for: 300) == Array(1...300))
         #expect((256..<300).contains(threads.all.count { $0 == threads.all[0] }))
+        mayEnd.signal()
         subscription.cancel()
     }
 
@@ -151,6 +155,29 @@ struct InlineAcknowledgementTests {
         #expect(await outcomes.wait(for: 1) == ["handled"])
         #expect(held.count == 1)
         failing.cancel()
+    }
+
+    @Test("is not waited for while the strand handles an event of another subscription")
+    func othersAreNotAwaited() async throws {
+        let (isIn, mayGoOn) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        let first = publisher.subscribe(to: Ping.self, acknowledging: .manually) { $0.acknowledge() }
+        let second = publisher.subscribe(to: Ping.self, acknowledging: .manually) { delivery in
+            isIn.signal()
+            mayGoOn.wait()
+            delivery.acknowledge()
+        }
+        let published = Collected<Void>()
+        Thread.detachNewThread { [publisher] in
+            publisher.publish(Ping(1))
+            published.add(())
+        }
+        await onAnyThread { isIn.wait() }
+        // The thread that is in the second handler was brought there by the first subscription's call.
+        await first.cancelAndWait()
+        #expect(published.count == 0)
+        mayGoOn.signal()
+        await published.wait(for: 1)
+        second.cancel()
     }
 
     @Test("of an event from another process: the event is pending until it is acknowledged")
