@@ -12,7 +12,7 @@ extension EventPublisher {
         _ handler: @escaping @Sendable (E) throws -> Void
     ) -> Subscription {
         let site = SubscriptionSite(file: file, line: line)
-        return subscribe(to: channel(of: type), at: site, handler)
+        return subscribe(to: channel(of: type), on: defaultExecutor, at: site, handler)
     }
 
     /// Calls `handler` on the main actor for each event, in order; `publish` does not wait for the handler.
@@ -78,7 +78,7 @@ extension EventPublisher {
         _ handler: @escaping @Sendable (UnsettledDelivery<E>) throws -> Void
     ) -> Subscription {
         let site = SubscriptionSite(file: file, line: line)
-        return subscribe(to: channel(of: type), at: site, acknowledging: handler)
+        return subscribe(to: channel(of: type), on: defaultExecutor, at: site, acknowledging: handler)
     }
 
     /// Calls `handler` on the actor from which this is called, for each event: in order, one call after the other.
@@ -181,49 +181,24 @@ extension EventPublisher {
 
     // MARK: - Common
 
-    /// Subscribes a handler where this publisher delivers by default.
+    /// - Parameter executor: nil for the publishing thread.
     func subscribe<E: DomainEvent>(
         to channel: EventChannel<E>,
-        at site: SubscriptionSite,
-        _ handler: @escaping @Sendable (E) throws -> Void
-    ) -> Subscription {
-        pendingSubscription(to: channel, on: defaultExecutor, at: site, handler).start()
-    }
-
-    func subscribe<E: DomainEvent>(
-        to channel: EventChannel<E>,
-        on executor: StrandExecutor,
+        on executor: StrandExecutor?,
         at site: SubscriptionSite,
         _ handler: @escaping @Sendable (E) throws -> Void
     ) -> Subscription {
         pendingSubscription(to: channel, on: executor, at: site, handler).start()
     }
 
+    /// - Parameter executor: nil for the publishing threads.
     func subscribe<E: DomainEvent>(
         to channel: EventChannel<E>,
-        on executor: StrandExecutor,
+        on executor: StrandExecutor?,
         at site: SubscriptionSite,
         acknowledging handler: @escaping @Sendable (UnsettledDelivery<E>) throws -> Void
     ) -> Subscription {
-        let subscriber = StrandSubscriber(
-            E.self,
-            untypedName: channel.untypedName,
-            site: site,
-            strand: strand(on: executor),
-            publisher: self,
-            acknowledging: handler
-        )
-        return subscribe(to: channel, deferred: subscriber)
-    }
-
-    /// Subscribes a handler where this publisher delivers by default.
-    func subscribe<E: DomainEvent>(
-        to channel: EventChannel<E>,
-        at site: SubscriptionSite,
-        acknowledging handler: @escaping @Sendable (UnsettledDelivery<E>) throws -> Void
-    ) -> Subscription {
-        if let defaultExecutor { return subscribe(to: channel, on: defaultExecutor, at: site, acknowledging: handler) }
-        let strand = strand(on: .publishingThreads(of: source))
+        let strand = strand(on: executor ?? .publishingThreads(of: source))
         let subscriber = StrandSubscriber(
             E.self,
             untypedName: channel.untypedName,
@@ -232,11 +207,13 @@ extension EventPublisher {
             publisher: self,
             acknowledging: handler
         )
-        // It comes first: an event that is put into the strand before there is a call for it would wait for the next.
-        // It has a gate of its own: a call also handles events of other subscriptions, which none of this one waits
-        // for.
-        let caller = InlineSubscriber<E>(site: site, owner: subscriber.gate) { _ in strand.workOffHere() }
-        withExtendedLifetime(channel.put(inline: caller)) {}
+        if strand.isInline {
+            // The caller comes first: an event that is put into the strand before there is a call for it would wait for
+            // the next. The caller has a gate of its own: its calls also handle events of other subscriptions, and
+            // `cancelAndWait()` of this subscription does not wait for those.
+            let caller = InlineSubscriber<E>(site: site, owner: subscriber.gate) { _ in strand.workOffHere() }
+            withExtendedLifetime(channel.put(inline: caller)) {}
+        }
         return subscribe(to: channel, deferred: subscriber)
     }
 

@@ -58,7 +58,8 @@ extension EventPublisher {
         line: UInt = #line,
         _ handler: @escaping @Sendable (UntypedEvent) throws -> Void
     ) throws(DeliveryError) -> Subscription {
-        subscribe(to: try untypedChannel(named: name), at: SubscriptionSite(file: file, line: line), handler)
+        let site = SubscriptionSite(file: file, line: line)
+        return subscribe(to: try untypedChannel(named: name), on: defaultExecutor, at: site, handler)
     }
 
     /// Calls `handler` for each event of this name on a queue: in order and one at a time, also on a concurrent queue.
@@ -101,7 +102,7 @@ extension EventPublisher {
         _ handler: @escaping @Sendable (UnsettledDelivery<UntypedEvent>) throws -> Void
     ) throws(DeliveryError) -> Subscription {
         let site = SubscriptionSite(file: file, line: line)
-        return subscribe(to: try untypedChannel(named: name), at: site, acknowledging: handler)
+        return subscribe(to: try untypedChannel(named: name), on: defaultExecutor, at: site, acknowledging: handler)
     }
 
     /// Calls an asynchronous `handler` for each event of this name: in order, each call beginning when the one before

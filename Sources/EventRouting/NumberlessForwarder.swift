@@ -26,18 +26,18 @@ final class NumberlessForwarder: EventForwarder {
         let error = EventRouter.tooManyNames(for: name)
         // A caller that gets the error still has the event.
         if !workers.isEmpty, ifFull != .drop { return .failed(error) }
-        let clients = missing.filter(\.isAttached)
+        let gap = Gap(context.id, name: name, reason: .full)
+        let tellClients = { for peer in missing where peer.isAttached { peer.note(gap) } }
         if held?.keepsRoomFirst == true, workers.isEmpty {
-            let (id, name) = (context.id, name)
             let room = KeptRoom { _ in
-                for peer in clients { peer.note(Gap(id, name: name, reason: .full)) }
+                tellClients()
                 return .taken
             } giveBack: {
             }
             held?.keep(room)
             return .taken
         }
-        for peer in clients { peer.note(Gap(context.id, name: name, reason: .full)) }
+        tellClients()
         for peer in workers {
             router.announce(Topic.Loss(peer: peer, id: context.id, error: error, event: nil), of: name)
         }

@@ -22,6 +22,16 @@ struct BackPressureTests {
 
         /// Waits until this many are counted: an event may arrive before its sender comes to count it.
         func wait(for count: Int) async { while self.count < count, !Task.isCancelled { await Task.yield() } }
+
+        /// Waits until something is counted, and then no more for long enough that the sender has stopped; if the wait
+        /// were too short, a test would show less.
+        func waitUntilStill() async throws {
+            var before = 0
+            repeat {
+                before = count
+                try await Task.sleep(for: .milliseconds(300))
+            } while before == 0 || before < count
+        }
     }
 
     /// A worker that sends `count` parcels from a task of its own, as fast as there is room.
@@ -71,12 +81,7 @@ struct BackPressureTests {
             ]
         )
         publisher.publish(ErrandsBegun())
-        // Long enough for the sender to stop; if the wait were too short, the test would show less.
-        var before = 0
-        repeat {
-            before = sent.count
-            try await Task.sleep(for: .milliseconds(300))
-        } while before == 0 || before < sent.count
+        try await sent.waitUntilStill()
         #expect(sent.count < count / 2)
         for worker in bridge.statistics {
             #expect(worker.sent.waitingBytes <= Self.bound, "\(worker.worker): \(worker.sent.waitingBytes)")
@@ -116,11 +121,7 @@ struct BackPressureTests {
             deadLetters: DeadLetterLimits(letters: 10, whenFull: .evictOldest)
         )
         publisher.publish(ErrandsBegun())
-        var before = 0
-        repeat {
-            before = sent.count
-            try await Task.sleep(for: .milliseconds(300))
-        } while before == 0 || before < sent.count
+        try await sent.waitUntilStill()
         #expect(sent.count < count / 2)
         for worker in bridge.statistics {
             #expect(worker.sent.waitingBytes <= Self.bound, "\(worker.worker): \(worker.sent.waitingBytes)")
@@ -161,11 +162,7 @@ struct BackPressureTests {
                 sent.add()
             }
         }
-        var before = 0
-        repeat {
-            before = sent.count
-            try await Task.sleep(for: .milliseconds(300))
-        } while before == 0 || before < sent.count
+        try await sent.waitUntilStill()
         #expect(sent.count < count / 2)
         #expect(bridge.statistics[0].sent.waitingBytes <= Self.bound)
         gate.open()
