@@ -55,7 +55,7 @@ package final class Poller: @unchecked Sendable {
     let lock = Lock()
     private let callEnded: Condition
     private let queue: any PollerQueue
-    private static let current = ThreadSpecific<Poller>()
+    private static var current: ThreadSpecific<Poller> { ThreadSpecific(.poller) }
 
     // In ascending order of their tokens. This is no dictionary, because a process's first dictionary with numbers as
     // keys takes a tenth of a millisecond: the runtime looks for the key's conformance in all images.

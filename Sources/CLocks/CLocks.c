@@ -28,3 +28,27 @@ bool cl_heavy_fence(void) { return false; }
 #endif
 
 int cl_simulations = 0;
+
+#if defined(__linux__)
+_Thread_local void *cl_own_objects[cl_thread_slots];
+
+void **cl_thread_objects(void) { return cl_own_objects; }
+
+void cl_free_thread_objects(void **objects) { (void)objects; }
+#else
+#include <stdlib.h>
+
+_Thread_local void **cl_own_objects;
+
+void **cl_thread_objects(void) {
+    if (!cl_own_objects) { cl_own_objects = calloc(cl_thread_slots, sizeof(void *)); }
+    if (!cl_own_objects) { abort(); }
+    return cl_own_objects;
+}
+
+void cl_free_thread_objects(void **objects) {
+    // While the thread's objects were released, it may have begun to keep others, in another place.
+    if (cl_own_objects == objects) { cl_own_objects = NULL; }
+    free(objects);
+}
+#endif

@@ -38,7 +38,7 @@ package final class DeliveryThread {
     /// Empty memory for the next round of `deferred`.
     private var spare: [DeferredPublish] = []
 
-    @usableFromInline static let storage = ThreadSpecific<DeliveryThread>()
+    @inlinable static var storage: ThreadSpecific<DeliveryThread> { ThreadSpecific(.delivery) }
 
     deinit {
         DeliverySlots.remove(slot)

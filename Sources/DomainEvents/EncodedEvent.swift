@@ -14,7 +14,7 @@ final class EncodedEvent: @unchecked Sendable {
     @exclusivity(unchecked) private(set) var failure: (any Error)?
     @exclusivity(unchecked) private var isInUse = false
 
-    private static let kept = ThreadSpecific<EncodedEvent>()
+    private static var kept: ThreadSpecific<EncodedEvent> { ThreadSpecific(.encodedEvent) }
     /// A buffer that has grown beyond this is not kept.
     private static let keptBytes = 1 << 20
 

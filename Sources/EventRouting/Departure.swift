@@ -180,7 +180,7 @@ struct Departure: HeldEvent {
 private final class SparePlaces {
     @exclusivity(unchecked) private var places: [Departure.Place] = []
 
-    private static let slot = ThreadSpecific<SparePlaces>()
+    private static var slot: ThreadSpecific<SparePlaces> { ThreadSpecific(.sparePlaces) }
 
     /// The calling thread's object, which lives as long as the thread.
     private static var current: Unmanaged<SparePlaces> {

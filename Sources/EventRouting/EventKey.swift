@@ -101,7 +101,7 @@ private final class KeyScratch {
     private let buffer = CBORBuffer(minimumCapacity: 64)
     @exclusivity(unchecked) private var isInUse = false
 
-    private static let slot = ThreadSpecific<KeyScratch>()
+    private static var slot: ThreadSpecific<KeyScratch> { ThreadSpecific(.keyScratch) }
 
     static var current: KeyScratch {
         if let existing = slot.value { return existing }

@@ -16,7 +16,7 @@ final class PayloadScratch {
     /// The size in bytes of the largest buffer that is kept for the next event.
     private static let keptBytes = 4 << 20
 
-    private static let slot = ThreadSpecific<PayloadScratch>()
+    private static var slot: ThreadSpecific<PayloadScratch> { ThreadSpecific(.payloadScratch) }
 
     /// The calling thread's scratch, which lives as long as the thread.
     static var current: Unmanaged<PayloadScratch> {

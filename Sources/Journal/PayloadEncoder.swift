@@ -10,7 +10,7 @@ final class PayloadEncoder {
     private let encoder = CBOREncoder()
     @exclusivity(unchecked) private var isInUse = false
 
-    private static let slot = ThreadSpecific<PayloadEncoder>()
+    private static var slot: ThreadSpecific<PayloadEncoder> { ThreadSpecific(.payloadEncoder) }
 
     /// The calling thread's encoder, which lives as long as the thread.
     private static var current: Unmanaged<PayloadEncoder> {

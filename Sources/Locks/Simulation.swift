@@ -62,7 +62,7 @@ package protocol SimulatedThread: AnyObject, Sendable {
 /// comparison for each check.
 @usableFromInline
 package enum Simulation {
-    @usableFromInline static let slot = ThreadSpecific<Membership>()
+    @usableFromInline static var slot: ThreadSpecific<Membership> { ThreadSpecific(.simulation) }
 
     @usableFromInline
     final class Membership {

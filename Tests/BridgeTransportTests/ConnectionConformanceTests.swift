@@ -89,8 +89,8 @@ struct ConnectionConformanceTests {
         try withPair(carrier) { near, far in
             let total = near.fill()
             let calls = Shared<[Bool]>([])
-            let here = WatchedStream.currentThread
-            near.whenWritable { calls.change { $0.append(WatchedStream.currentThread === here) } }
+            let here = ThreadMark()
+            near.whenWritable { calls.change { $0.append(ThreadMark() == here) } }
             takeTurns()
             #expect(calls.value.isEmpty)
             var left = total

@@ -1,6 +1,7 @@
 import BridgePlatform
 import BridgeProtocol
 import DomainEvents
+import Foundation
 import Locks
 import TestSupport
 
@@ -136,25 +137,22 @@ final class BareStream: PassingStream, @unchecked Sendable {
     override var shelf: MemoryFile? { nil }
 }
 
+/// The calling thread: unlike a thread's number, this never means another thread later.
+struct ThreadMark: Equatable, @unchecked Sendable {
+    // Sendable: only the object's identity is used.
+    private let thread = Thread.current
+
+    static func == (one: ThreadMark, other: ThreadMark) -> Bool { one.thread === other.thread }
+}
+
 /// Notes on which thread each write happens.
 final class WatchedStream: PassingStream, @unchecked Sendable {
     // Sendable: what it adds is guarded by its own lock.
 
-    /// A thread's mark: the numbers of ended threads are used again, but a mark is unique.
-    final class ThreadMark: Sendable {}
-
-    private static let slot = ThreadSpecific<ThreadMark>()
-    static var currentThread: ThreadMark {
-        if let mark = slot.value { return mark }
-        let mark = ThreadMark()
-        slot.value = mark
-        return mark
-    }
-
     let writes = Shared<[ThreadMark]>([])
 
     override func write(_ pieces: [UnsafeRawBufferPointer]) -> IOOutcome {
-        let mark = Self.currentThread
+        let mark = ThreadMark()
         writes.change { $0.append(mark) }
         return super.write(pieces)
     }

@@ -125,7 +125,7 @@ private final class Flood: Sendable {
     func flush() -> Int {
         // At a time long after the last write, the link is idle.
         pair.worker.flush(at: WallClock.now() + 1_000_000_000)
-        return stream.writes.value.filter { $0 === WatchedStream.currentThread }.count
+        return stream.writes.value.filter { $0 == ThreadMark() }.count
     }
 
     func end() {
@@ -139,11 +139,11 @@ private final class FloodedStream: PassingStream, @unchecked Sendable {
     // Sendable: what it adds is guarded by its own locks.
     let interference = Shared<(@Sendable (Int) -> Void)?>(nil)
     /// The threads of the writes since something interferes.
-    let writes = Shared<[WatchedStream.ThreadMark]>([])
+    let writes = Shared<[ThreadMark]>([])
 
     override func write(_ pieces: [UnsafeRawBufferPointer]) -> IOOutcome {
         if let interfere = interference.value {
-            let mark = WatchedStream.currentThread
+            let mark = ThreadMark()
             writes.change { $0.append(mark) }
             interfere(writes.value.count)
         }

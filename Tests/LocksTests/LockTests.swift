@@ -74,7 +74,7 @@ struct ThreadSpecificTests {
     @Test(.timeLimit(.minutes(5)))
     func eachThreadSeesItsOwnObjectAndLetsGoOfItAtItsEnd() async {
         let before = releases.load(ordering: .relaxed)
-        let slot = ThreadSpecific<Occupant>()
+        let slot = ThreadSpecific<Occupant>(.test)
         let mismatches = Atomic<Int>(0)
         await onThreads(4) { index in
             if slot.value != nil { mismatches.add(1, ordering: .relaxed) }
