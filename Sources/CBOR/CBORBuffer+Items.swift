@@ -72,9 +72,18 @@ extension CBORBuffer.Storage {
     @inlinable
     @inline(__always)
     package mutating func integer(_ value: Int64) {
+        let end = reserve(9)
+        count &+= Self.storeInteger(value, at: end)
+    }
+
+    /// Stores an integer at an address with room for nine bytes, and returns its length.
+    @inlinable
+    @inline(__always)
+    package static func storeInteger(_ value: Int64, at target: UnsafeMutableRawPointer) -> Int {
         // The complement of a negative number n is -1 - n, which does not overflow, even for the smallest n.
         let sign = value >> 63
-        head(UInt8(truncatingIfNeeded: sign) & 0x20, UInt64(bitPattern: value ^ sign))
+        let top = UInt8(truncatingIfNeeded: sign) & 0x20
+        return CBORWriter.storeHead(top, UInt64(bitPattern: value ^ sign), at: target)
     }
 
     /// Stores a head with an argument of 24 or more at an address with room for nine bytes, and returns its length.
@@ -121,13 +130,33 @@ extension CBORBuffer.Storage {
     /// Writes the text at an address.
     @inline(__always)
     package mutating func text(at address: UnsafePointer<String>) {
-        guard address.pointee.isContiguousUTF8 else { return text(address.pointee) }
-        withUnsafeTemporaryAllocation(of: String.self, capacity: 1) { place in
-            guard let lent = place.baseAddress else { return }
+        let written: Void? = Self.withUTF8(of: address) { text(utf8: $0) }
+        if written == nil { text(address.pointee) }
+    }
+
+    /// Stores a text of fewer than 24 bytes at an address with room for as many, and returns its length with the head;
+    /// nil, with nothing stored, for any other text.
+    @inline(__always)
+    package static func storeShort(_ address: UnsafePointer<String>, at target: UnsafeMutableRawPointer) -> Int? {
+        let size: Int? = withUTF8(of: address) { text in
+            guard text.count < 24 else { return 0 }
+            target.storeBytes(of: 0x60 | UInt8(truncatingIfNeeded: text.count), as: UInt8.self)
+            if let source = text.baseAddress { copyShort(source, text.count, to: target + 1) }
+            return text.count &+ 1
+        }
+        return size == 0 ? nil : size
+    }
+
+    /// Passes on the bytes of the text at an address; nil if the text is one that Swift does not store itself.
+    @inline(__always)
+    private static func withUTF8<R>(of address: UnsafePointer<String>, _ body: (UnsafeRawBufferPointer) -> R) -> R? {
+        guard address.pointee.isContiguousUTF8 else { return nil }
+        return withUnsafeTemporaryAllocation(of: String.self, capacity: 1) { place -> R? in
+            guard let lent = place.baseAddress else { return nil }
             // `withUTF8` is mutating, and other threads may read the event, so it works on a bitwise copy. Unlike
             // `utf8`, this counts no reference: the event keeps the text alive, and `lent` is never destroyed.
             UnsafeMutableRawPointer(lent).copyMemory(from: address, byteCount: MemoryLayout<String>.size)
-            lent.pointee.withUTF8 { text(utf8: UnsafeRawBufferPointer($0)) }
+            return lent.pointee.withUTF8 { body(UnsafeRawBufferPointer($0)) }
         }
     }
 

@@ -23,6 +23,9 @@ final class FieldTable: @unchecked Sendable {
     /// How many levels the fields add to the depth of the event; fields that check the depth themselves do not count.
     private let levels: Int
     private let needsSession: Bool
+    /// How many bytes a map with short texts takes at most; nil unless there are few fields with short keys, all of
+    /// them integers and texts.
+    private let shortMapBytes: Int?
 
     init(_ entries: [Entry]) {
         count = entries.count
@@ -43,7 +46,13 @@ final class FieldTable: @unchecked Sendable {
                 to: Field(key: key, codec: entry.codec, offset: entry.offset, argument: entry.argument)
             )
         }
+        let keySizes = (0..<count).map { [fields] in fields[$0].key.size }
+        let isShort = count < 24 && keySizes.allSatisfy { $0 < 32 } && entries.allSatisfy { $0.codec.kind != .other }
+        shortMapBytes = isShort ? 1 + keySizes.reduce(0) { $0 + $1 + Self.shortValueBytes } : nil
     }
+
+    /// How many bytes an integer, or a text of fewer than 24 bytes, takes at most.
+    private static let shortValueBytes = 24
 
     deinit {
         fields.deinitialize(count: count)
@@ -63,6 +72,10 @@ final class FieldTable: @unchecked Sendable {
     /// Returns whether the map was written; if not, the buffer holds what it held before.
     func write(_ value: UnsafeRawPointer, into buffer: CBORBuffer, with session: EncodingSession) -> Bool {
         guard levels < session.limits.maximumDepth else { return false }
+        if let shortMapBytes {
+            writeShortMap(value, to: buffer.storage, atMost: shortMapBytes)
+            return true
+        }
         if needsSession { return writeInSession(value, into: buffer, with: session) }
         let start = buffer.count
         do {
@@ -92,6 +105,37 @@ final class FieldTable: @unchecked Sendable {
         }
         buffer.truncate(to: min(start, buffer.count))
         return false
+    }
+
+    /// Writes a map of few integers and texts: takes room for it once, and counts its bytes once.
+    @inline(__always)
+    private func writeShortMap(
+        _ value: UnsafeRawPointer,
+        to output: UnsafeMutablePointer<CBORBuffer.Storage>,
+        atMost size: Int
+    ) {
+        var end = output.pointee.reserve(size)
+        end.storeBytes(of: CBORMajorType.map.rawValue << 5 | UInt8(truncatingIfNeeded: count), as: UInt8.self)
+        end += 1
+        for index in 0..<count {
+            let field = fields + index
+            let property = value + field.pointee.offset
+            CBORBuffer.Storage.copyShort(field.pointee.key.bytes, field.pointee.key.size, to: end)
+            end += field.pointee.key.size
+            if field.pointee.codec.kind == .integer64 {
+                end += CBORBuffer.Storage.storeInteger(property.load(as: Int64.self), at: end)
+                continue
+            }
+            let text = property.assumingMemoryBound(to: String.self)
+            if let written = CBORBuffer.Storage.storeShort(text, at: end) {
+                end += written
+            } else {
+                output.pointee.count = end - output.pointee.bytes
+                output.pointee.text(at: text)
+                end = output.pointee.reserve(size)
+            }
+        }
+        output.pointee.count = end - output.pointee.bytes
     }
 
     @inline(__always)
