@@ -11,6 +11,8 @@ import DomainEvents
 /// of the publisher, and is released when the last publishing thread is done.
 final class TopicForwarder: EventForwarder {
     private let topic: Topic
+    /// The topic's name; access through the topic would count a reference for each event.
+    private let name: String
     /// The receivers of the events; if they change, the publisher gets another forwarder.
     private let fanout: Fanout
     private let router: EventRouter
@@ -19,6 +21,7 @@ final class TopicForwarder: EventForwarder {
 
     init(_ topic: Topic, to fanout: Fanout, of router: EventRouter) {
         self.topic = topic
+        name = topic.name
         self.fanout = fanout
         self.router = router
         trace = router.trace
@@ -60,13 +63,13 @@ final class TopicForwarder: EventForwarder {
                     let outcome = link._withUnsafeGuaranteedRef {
                         $0.send(
                             context,
-                            name: topic.name,
+                            name: name,
                             number: topic.number,
                             payload: payload,
                             ifFull: ifFull
                         )
                     }
-                    return sole.forwarded(outcome, topic.name, ifFull)
+                    return sole.forwarded(outcome, name, ifFull)
                 }
                 if let sent {
                     if start != 0, sent.awaitsRoom { start = 0 }

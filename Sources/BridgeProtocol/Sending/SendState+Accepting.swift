@@ -89,7 +89,11 @@ extension SendState {
         payload: UnsafeRawBufferPointer
     ) -> Enqueued {
         if let leftNames, !taking.contains(.late), leftNames.contains(name) { return .left }
-        if let problem = problem(with: payload, name: name, taking) { return problem }
+        if keptBytes + reservedBytes >= limits.outboxBytes || payload.count > maximumFrame - Self.headAllowance,
+            let problem = problem(with: payload, name: name, taking)
+        {
+            return problem
+        }
         if taking.contains(.owed) { outbox.willOwe() }
         // The gaps that wait go first, because they come before the event.
         if !queue.isEmpty { promoteGaps() }
