@@ -212,7 +212,14 @@ extension Link {
     /// on putting events there after its goodbye, until its process ends or ``close()`` is called.
     ///
     /// With the lock held.
+    @inline(__always)
     var closed: Enqueued? {
+        // Nearly always so, and then nothing else is asked.
+        if !ending.isClosedHere, !ending.hasEnded, !farewell.hasLeft { return nil }
+        return refusal
+    }
+
+    private var refusal: Enqueued? {
         if ending.isClosedHere, role == .worker { return .ended }
         if farewell.hasLeft, sharedHead != nil { return nil }
         if ending.hasEnded { return .ended }
@@ -228,14 +235,19 @@ extension Link {
     /// single thread publishes, and waits for room, stays below this limit while both sides have the default limits.
     ///
     /// With the lock held.
+    @inline(__always)
     var isBackedUp: Bool { backlogBytes >= 2 * limits.outboxBytes }
 
     /// How many charged bytes the peer has published and this side has not received, as far as this side can know.
     ///
     /// Without shared memory, the events that the peer has handled count: the peer keeps them unsettled until its own
     /// events have arrived.
+    @inline(__always)
     private var backlogBytes: Int {
-        guard let outbox = peerMemory.outbox else { return sending.outbox.creditedBytes }
+        peerMemory.outbox.map { backlogBytes(in: $0) } ?? sending.outbox.creditedBytes
+    }
+
+    private func backlogBytes(in outbox: OutboxProgress) -> Int {
         let (arrived, received) = receiving.progress()
         // The peer's numbers are capped: any more events or bytes are too much anyway.
         let limit = UInt64(limits.outboxBytes) * 4

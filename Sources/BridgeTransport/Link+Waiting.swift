@@ -22,11 +22,13 @@ extension Link {
     /// Whether there is room: the outbox is below its limit, no other publisher waits, and the peer has no backlog.
     ///
     /// With the lock held.
+    @inline(__always)
     var hasRoomNow: Bool { !waiters.areSendersWaiting && hasRoomInTurn }
 
     /// Whether there is room for a publisher whose turn has come; room that others have reserved is none.
     ///
     /// With the lock held.
+    @inline(__always)
     var hasRoomInTurn: Bool { sending.keptBytes + sending.reservedBytes < limits.outboxBytes && !isBackedUp }
 
     /// Whether a publisher whose turn has come finds room: others may have had their turn at the same moment.
@@ -37,6 +39,7 @@ extension Link {
     /// The caller has found that the link takes events: on a closed link it would be useless to wait.
     ///
     /// With the lock held.
+    @inline(__always)
     func mustWait(_ ifFull: FullOutboxAction) -> Bool {
         switch ifFull {
         case .drop, .fail: false
