@@ -22,8 +22,9 @@ package struct LinkEnding: Sendable, Hashable {
     /// The peer's process has ended, even if another process still holds its socket.
     package mutating func peerWent() { isPeerGone = true }
 
-    /// The link is broken off, and the reading thread will report `text`: the peer reads nothing, an event or an
-    /// interest is too large for the peer, or a thread in slow handlers has found a breach of the protocol.
+    /// The link is broken off, and the reading thread will report the reason, `text`: the peer reads nothing, an event
+    /// or an interest is too large for the peer, or a thread that comes from a slow handler has found a breach of the
+    /// protocol.
     package mutating func breakOff(_ text: String) { brokenOff = text }
 
     /// The stream was read to its end: what is queued from now on is for the next incarnation.

@@ -1,4 +1,4 @@
-/// Carries a publisher's events to other processes; the interface between a publisher and a bridge.
+/// Carries a publisher's events of one name to other processes; the interface between a publisher and a bridge.
 ///
 /// The publisher calls all members but `isWantedElsewhere` without any lock held.
 @usableFromInline
@@ -20,7 +20,7 @@ package protocol EventForwarder: AnyObject, Sendable {
         held: inout HeldEvents?
     ) -> Forwarded
 
-    /// Holds an event in the only outbox that wants it, has it recorded there, and then writes it.
+    /// Holds an event in the only outbox that wants it, has a journal record it meanwhile, and then writes it.
     ///
     /// Only for an event whose only other receiver is a journal.
     ///
@@ -83,8 +83,9 @@ package enum FullOutboxAction: Sendable {
     /// If some outbox has no room, or other callers wait for that room, no subscriber gets the event: the caller waits
     /// for room first.
     case wait
-    /// Like `wait`, for a caller that has waited for its turn: it does not matter whether other callers wait.
-    /// Several outboxes take the event up to the hard limit, as they may never all be below their limits at once.
+    /// Like `wait`, for a caller that has waited for its turn: it does not matter whether other callers wait. If
+    /// several outboxes want the event, they take it up to the hard limit, as they may never all be below their limits
+    /// at once.
     case turn
 }
 

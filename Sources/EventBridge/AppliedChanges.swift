@@ -32,7 +32,7 @@ public struct AppliedChanges: Sendable, Hashable {
     public var failures: [Failure] = []
 }
 
-/// The same sentence for a program that shows errors by their `localizedDescription`.
+/// Gives a program that shows errors by their `localizedDescription` the same sentence as `description`.
 extension AppliedChanges.Failure: LocalizedError {
     /// What ``AppliedChanges/Failure/description`` says.
     public var errorDescription: String? { description }
