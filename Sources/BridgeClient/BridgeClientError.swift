@@ -51,7 +51,7 @@ public struct BridgeClientError: Error, Sendable, Hashable, CustomStringConverti
     }
 }
 
-/// The same sentence for a program that shows errors by their `localizedDescription`.
+/// Gives a program that shows errors by their `localizedDescription` the same sentence as `description`.
 extension BridgeClientError: LocalizedError {
     /// What ``BridgeClientError/description`` says.
     public var errorDescription: String? { description }

@@ -40,7 +40,7 @@ public struct WorkerError: Error, Sendable, CustomStringConvertible {
     }
 }
 
-/// The same sentence for a program that shows errors by their `localizedDescription`.
+/// Gives a program that shows errors by their `localizedDescription` the same sentence as `description`.
 extension WorkerError: LocalizedError {
     /// What ``WorkerError/description`` says.
     public var errorDescription: String? { description }

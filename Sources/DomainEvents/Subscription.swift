@@ -28,11 +28,12 @@ public final class Subscription: Sendable, Hashable {
     /// Ends the subscription: after this has returned, no call of the handler begins.
     ///
     /// It waits for a call that is just beginning, a matter of a few instructions. It never waits for a call that runs,
-    /// so the handler itself may call `cancel()`. On another thread, a call may count as begun a moment before the
-    /// handler's first instruction. If `cancel()` is called where the handler runs (its serial queue, its actor, its
-    /// publishing thread), the handler does not begin afterwards. The handler's captures are released as soon as no
-    /// call runs. If a link is handing over events that it has read together, the captures are released when the link
-    /// gets to the next of these events, or after the last. A further `cancel()` changes nothing.
+    /// so the handler itself may call `cancel()`. A call on another thread may have begun so recently that the
+    /// handler's first instruction runs only after this has returned. If `cancel()` is called where the handler runs
+    /// (its serial queue, its actor, its publishing thread), the handler does not begin afterwards. The handler's
+    /// captures are released as soon as no call runs. If a link is handing over events that it has read together, the
+    /// captures are released when the link gets to the next of these events, or after the last. A further `cancel()`
+    /// changes nothing.
     public func cancel() {
         // Another thread may have closed the gate just now. This call keeps the same promise, so it waits, too.
         guard gate.close() else { return gate.waitUntilEntered() }

@@ -42,7 +42,7 @@ public struct NotificationError: Error, Sendable, CustomStringConvertible {
     }
 }
 
-/// The same sentence for a program that shows errors by their `localizedDescription`.
+/// Gives a program that shows errors by their `localizedDescription` the same sentence as `description`.
 extension NotificationError: LocalizedError {
     /// The same as ``NotificationError/description``.
     public var errorDescription: String? { description }

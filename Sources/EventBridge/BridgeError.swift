@@ -63,7 +63,7 @@ public struct BridgeError: Error, Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// The same sentence for a program that shows errors by their `localizedDescription`.
+/// Gives a program that shows errors by their `localizedDescription` the same sentence as `description`.
 extension BridgeError: LocalizedError {
     /// What ``BridgeError/description`` says.
     public var errorDescription: String? { description }
