@@ -9,41 +9,48 @@ extension FieldTable {
         guard input.count > 0 else { return false }
         let pairs = Int(input.base.load(as: UInt8.self)) &- 0xA0
         guard pairs >= 0, pairs < 24, pairs &* 2 < input.limits.maximumItems else { return false }
-        var cursor = MapCursor()
-        cursor.reset(to: MapPlace(head: 0, first: 1, count: pairs))
-        var index = 0
-        let isRead = withUnsafeMutablePointer(to: &cursor) { cursor in
-            let reading = FieldReading(input: input, cursor: cursor, session: .passUnretained(session))
+        var (position, entry, index) = (1, 0, 0)
+        let isRead = { () -> Bool in
             while index < count {
-                guard readNext(fields + index, to: arguments, reading) else { return false }
+                guard readNext(fields + index, to: arguments, input, session, pairs, &position, &entry) else {
+                    return false
+                }
                 index &+= 1
             }
-            return cursor.pointee.entry == pairs && cursor.pointee.position == input.count
-        }
+            return entry == pairs && position == input.count
+        }()
         if !isRead { destroy(index, of: arguments) }
         return isRead
     }
 
     /// Reads the field that should come next, or takes it as left out; returns false if it can do neither.
+    ///
+    /// - Parameters:
+    ///   - pairs: how many entries the map has.
+    ///   - position: where the next entry begins.
+    ///   - entry: how many entries were read.
     @inline(__always)
     private func readNext(
         _ field: UnsafePointer<Field>,
         to arguments: UnsafeMutableRawPointer,
-        _ reading: FieldReading
+        _ input: DecodingInput,
+        _ session: DecodingSession,
+        _ pairs: Int,
+        _ position: inout Int,
+        _ entry: inout Int
     ) -> Bool {
-        let input = reading.input
         let target = arguments + field.pointee.argument
-        let key = FieldTable.key(of: field)
-        guard reading.isNext(key) else {
+        let size = field.pointee.key.size
+        guard entry < pairs, input.count &- position > size,
+            equalBytes(input.base + position, field.pointee.key.bytes, count: size)
+        else {
             guard let readMissing = field.pointee.codec.readMissing else { return false }
             readMissing(target)
             return true
         }
-        let start = reading.cursor.pointee.position &+ key.pointee.size
+        let start = position &+ size
         let value = input.base + start
-        guard let place = CBORReader.endOfPlainItem(at: value, before: input.base + input.count) else { return false }
-        let end = place - input.base
-        let entry = reading.cursor.pointee.entry
+        guard let end = CBORReader.endOfPlainItem(at: value, before: input.base + input.count) else { return false }
         switch field.pointee.codec.kind {
         case .integer64:
             guard let read = try? input.integer(Int64.self, at: start) else { return false }
@@ -52,11 +59,17 @@ extension FieldTable {
             guard let read = try? input.string(at: start) else { return false }
             target.initializeMemory(as: String.self, to: read.value)
         case .other:
-            guard (try? field.pointee.codec.read(reading, key, target)) != nil else { return false }
+            var cursor = MapCursor()
+            cursor.reset(to: MapPlace(head: 0, first: 1, count: pairs))
+            (cursor.position, cursor.entry) = (position, entry)
+            let isRead = withUnsafeMutablePointer(to: &cursor) { cursor in
+                let reading = FieldReading(input: input, cursor: cursor, session: .passUnretained(session))
+                return (try? field.pointee.codec.read(reading, FieldTable.key(of: field), target)) != nil
+            }
+            if !isRead { return false }
         }
-        // The cursor is set here even where the codec has moved it itself.
-        reading.cursor.pointee.position = end
-        reading.cursor.pointee.entry = entry &+ 1
+        position = end - input.base
+        entry &+= 1
         return true
     }
 
