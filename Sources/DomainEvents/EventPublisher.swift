@@ -409,18 +409,22 @@ public final class EventPublisher: @unchecked Sendable {
     /// A `publish` that is under way may still use the earlier forwarder, which lives at least until that call ends.
     ///
     /// - Parameter forwarder: nil if the owner no longer forwards events of this name.
-    package func setForwarding(of name: String, by owner: AnyObject, to forwarder: (any EventForwarder)?) {
-        let unused = lock.withLock {
+    /// - Returns: Objects that the caller releases without any lock held, as they may be the last to hold a handler.
+    @discardableResult
+    package func setForwarding(
+        of name: String,
+        by owner: AnyObject,
+        to forwarder: (any EventForwarder)?
+    ) -> [AnyObject] {
+        lock.withLock {
             var list = forwarders[EventName(name)] ?? []
             list.removeAll { $0.owner == ObjectIdentifier(owner) }
             if let forwarder { list.append((ObjectIdentifier(owner), forwarder)) }
             forwarders[EventName(name)] = list.isEmpty ? nil : list
             wanted.set(EventName(name), isWanted: list.contains { $0.forwarder.isWantedElsewhere })
             // Inside the lock: two changes must reach the channel in the order in which they reached the table.
-            return channelsByName[EventName(name)]?.setForwarders(list.map(\.forwarder))
+            return channelsByName[EventName(name)]?.setForwarders(list.map(\.forwarder)) ?? []
         }
-        // A replaced list may hold the last reference to a removed handler, so it is released without the lock.
-        withExtendedLifetime(unused) {}
     }
 }
 

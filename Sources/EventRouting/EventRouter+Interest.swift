@@ -117,9 +117,9 @@ extension EventRouter: InterestObserver {
     /// Works out the targets of these topics; called under `lock`.
     ///
     /// - Parameter changed: the only peer whose wishes have changed; nil if other peers' wishes may have changed too.
-    /// - Returns: The links in which changes were queued.
-    func changeTargets(of topics: [Topic], changedBy changed: Peer?) -> [Link] {
-        guard !isStopped else { return [] }
+    func changeTargets(of topics: [Topic], changedBy changed: Peer?) -> TargetChanges {
+        var changes = TargetChanges()
+        guard !isStopped else { return changes }
         for topic in topics {
             let isSelfReport = selfReports.contains(EventName(topic.name))
             let known = topic.hasTargets ? topic.fanout : nil
@@ -129,21 +129,30 @@ extension EventRouter: InterestObserver {
             }
             let fanout = topic.setTargets(targets, among: peers, isSelfReport: isSelfReport, reports: reports)
             let isForwarded = !targets.isEmpty || isTapped(topic.name)
-            publisher.setForwarding(
+            changes.unused += publisher.setForwarding(
                 of: topic.name,
                 by: self,
                 to: isForwarded ? TopicForwarder(topic, to: fanout, of: self) : nil
             )
         }
         if let topic = topics.first(where: \.isTrace) { updateTrace(topic) }
-        return updateInterest(in: topics)
+        changes.touched = updateInterest(in: topics)
+        return changes
     }
 
-    /// Tells the publisher and the trace of changed targets, and lets these links write what was queued for them.
-    func tell(_ touched: [Link]) {
+    /// What is left of a change of targets for when `lock` is free.
+    struct TargetChanges {
+        /// The links in which changes were queued.
+        var touched: [Link] = []
+        /// To be released: they may be the last to hold a removed handler.
+        var unused: [AnyObject] = []
+    }
+
+    /// Tells the publisher and the trace of changed targets, and lets the links write what was queued for them.
+    func tell(_ changes: TargetChanges) {
         publisher.forwardingWasSet()
         trace.startTimer()
-        for link in touched { link.pump() }
+        for link in changes.touched { link.pump() }
     }
 
     private func isTapped(_ name: String) -> Bool {
@@ -234,11 +243,12 @@ extension EventRouter: InterestObserver {
 
     /// Has the peers that want the events of a name without a number learn of each event that they miss.
     private func refuseToForward(_ name: String) {
-        lock.withLock {
-            guard !isStopped else { return }
+        let unused: [AnyObject] = lock.withLock {
+            guard !isStopped else { return [] }
             numberless.insert(EventName(name))
-            publisher.setForwarding(of: name, by: self, to: NumberlessForwarder(name, of: self))
+            return publisher.setForwarding(of: name, by: self, to: NumberlessForwarder(name, of: self))
         }
+        withExtendedLifetime(unused) {}
     }
 
     /// The peers that would get the events of a name, if it had a number.

@@ -12,7 +12,7 @@ extension EventRouter {
     /// its specification. It still gets events that it asked for besides, such as answers, until its interest is
     /// forgotten.
     package func exchange(adding new: [Peer], leaving gone: [Peer] = []) {
-        let touched = lock.withLock {
+        let changes = lock.withLock {
             for peer in gone { peer.isLeaving = true }
             peers += new
             for peer in new where formerlyOwed.contains(peer.peerName) { peer.link.willOwe() }
@@ -22,7 +22,7 @@ extension EventRouter {
             // others' events without a receiver.
             return changeTargets(of: names.all, changedBy: nil)
         }
-        tell(touched)
+        tell(changes)
         // Within one hold of the lock: see ``hasLeft(_:oneOf:)``.
         lock.withLock { for peer in gone { peer.leave(but: selfReports) } }
         // A publisher that waits for room at a leaving peer does not need it: its event goes to other peers now.

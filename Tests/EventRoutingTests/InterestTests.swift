@@ -1,9 +1,11 @@
 import BridgeProtocol
-import DomainEvents
 import Locks
+import Synchronization
+import TestSupport
 import Testing
 
 @testable import BridgeTransport
+@testable import DomainEvents
 @testable import EventRouting
 
 @Suite("The interest of peers", .timeLimit(.minutes(5)))
@@ -77,6 +79,28 @@ struct InterestTests {
         #expect(other.targets.isEmpty)
     }
 
+    @Test("lets go of a removed handler when no lock is held: the end of what the handler holds may take the lock")
+    func removedHandler() throws {
+        let isLockFree = Collected<Bool>()
+        let subscription = {
+            let held = Held { [router = bench.router] in
+                let isFree = router.lock.tryLock()
+                if isFree { router.lock.unlock() }
+                isLockFree.add(isFree)
+            }
+            return bench.publisher.subscribe(to: ParcelKept.self) { _ in withExtendedLifetime(held) {} }
+        }()
+        // As on a thread that calls the handler, and that has come back from it but not yet swept the channel.
+        let slot = DeliveryThread.current.slot
+        let channel = bench.publisher.channel(of: ParcelKept.self)
+        slot.pointee.setSubscribers(channel.current.load(ordering: .sequentiallyConsistent))
+        subscription.cancel()
+        slot.pointee.setSubscribers(0)
+        #expect(isLockFree.all.isEmpty)
+        try ask([ParcelKept.eventName], by: peers[0])
+        #expect(isLockFree.all == [true])
+    }
+
     @Test("takes no more room on the others' links, however often a peer changes it before the others read")
     func backAndForth() throws {
         let (one, other) = (peers[0].link, peers[2].link)
@@ -141,4 +165,15 @@ struct InterestTests {
             }
         }
     }
+}
+
+private struct ParcelKept: DomainEvent {}
+
+/// What a handler has captured.
+private final class Held: Sendable {
+    private let wasReleased: @Sendable () -> Void
+
+    init(_ wasReleased: @escaping @Sendable () -> Void) { self.wasReleased = wasReleased }
+
+    deinit { wasReleased() }
 }
