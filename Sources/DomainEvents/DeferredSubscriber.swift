@@ -63,9 +63,6 @@ class DeferredSubscriber: AnySubscriber, @unchecked Sendable {
     /// Whether the subscriber is a journal, the publisher's own or another one, and handles no event.
     var onlyRecords: Bool { false }
 
-    /// Whether an inline subscriber of the same subscription calls this subscriber's handler; the two are one handler.
-    var isCalledInline: Bool { false }
-
     /// The journal behind this subscriber, if it makes events safe only some time after it has recorded them.
     var laterRecorder: (any EventRecording)? { nil }
 

@@ -83,8 +83,6 @@ final class StrandSubscriber: DeferredSubscriber, @unchecked Sendable {
         failureIfCancelled.map { ThrownError($0, at: site, of: publisher) }
     }
 
-    override var isCalledInline: Bool { strand.isInline }
-
     override func settle(_ outcome: AppendOutcome) {
         if outcome.contains(.wake) { strand.schedule() }
     }

@@ -51,7 +51,7 @@ package final class SubscriberList: @unchecked Sendable {
             (first + index).initialize(to: .passUnretained(subscriber))
         }
         lockMask = deferred.reduce(0) { $0 | $1.lockMask }
-        handlers = inline.count + deferred.count { !$0.isCalledInline }
+        handlers = inline.count { $0.owner === $0.gate } + deferred.count
         needsPreparation = deferred.contains { $0.needsPreparation }
         isRecorded = deferred.contains { $0.isRecorder }
         soleRecorder = deferred.count == 1 && deferred[0].recordsAtOnce ? .passUnretained(deferred[0]) : nil
@@ -73,6 +73,8 @@ package final class SubscriberList: @unchecked Sendable {
     var takesRuns: Bool { links.isEmpty && (deferred.isEmpty ? inlineCount > 0 : soleRecorder != nil) }
 
     /// How many subscribers an event has: the handlers, and the journals.
+    ///
+    /// An inline subscriber that ends with another's subscription only calls that other one, and is no handler.
     package let handlers: Int
 
     /// Records an event of a run, if a journal wants it, before the event's handlers are called.

@@ -205,6 +205,20 @@ struct InlineAcknowledgementTests {
         #expect(handled.count == 1)
         subscription.cancel()
     }
+
+    @Test("is not there before its subscription is: deliver finds no subscriber in the caller alone")
+    func callerAlone() async throws {
+        let channel = publisher.channel(of: Ping.self)
+        let subscription = publisher.subscribe(to: Ping.self, acknowledging: .manually) { $0.acknowledge() }
+        let caller = try #require(channel.currentSubscribers()?.inline.first)
+        subscription.cancel()
+        // As between the two steps of subscribing.
+        withExtendedLifetime(channel.put(inline: caller)) {}
+        let error = await #expect(throws: DeliveryError.self) {
+            try await publisher.deliver(Ping(1), within: .seconds(240))
+        }
+        #expect(error?.code == .noSubscriber)
+    }
 }
 
 /// Waits on a thread that may be blocked.
