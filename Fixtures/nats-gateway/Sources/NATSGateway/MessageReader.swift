@@ -75,7 +75,7 @@ final class MessageReader: Sendable {
     private func run(telling tell: (ConnectionChange) -> Void) {
         while !isClosed {
             do throws(NATSError) {
-                serve(try connect(), telling: tell)
+                try serve(try connect(), telling: tell)
             } catch  where error.isPassing {
                 tell(.failed("\(error)"))
             } catch {
@@ -100,7 +100,7 @@ final class MessageReader: Sendable {
     }
 
     /// Reads until the end of the connection, which this frees.
-    private func serve(_ connection: OpaquePointer, telling tell: (ConnectionChange) -> Void) {
+    private func serve(_ connection: OpaquePointer, telling tell: (ConnectionChange) -> Void) throws(NATSError) {
         var subscriptions: [(subscription: OpaquePointer, handler: Handler)] = []
         let isClosed = state.withLock { state in
             state.connection = Connection(object: connection)
@@ -115,8 +115,8 @@ final class MessageReader: Sendable {
         guard !isClosed else { return }
         for (subject, handler) in state.withLock(\.subjects) {
             var subscription: OpaquePointer?
-            guard natsConnection_SubscribeSync(&subscription, connection, subject) == NATS_OK, let subscription
-            else { return }
+            try NATSError.check(natsConnection_SubscribeSync(&subscription, connection, subject))
+            guard let subscription else { preconditionFailure("the client has subscribed without a subscription") }
             subscriptions.append((subscription, handler))
         }
         tell(.connected)

@@ -270,4 +270,23 @@ struct GatewayNetworkTests {
         #expect(!wereClosed.value.isEmpty && wereClosed.value.allSatisfy { $0 })
         #expect(!isEnded.value)
     }
+
+    @Test func readerThatCannotSubscribeSaysSo() async throws {
+        let broker = try Broker()
+        try broker.start()
+        let reader = MessageReader(.test(broker.url))
+        reader.subscribe(to: "") { _ in }
+        let failures = Changing(0)
+        let isEnded = Changing(false)
+        reader.open { change in
+            switch change {
+            case .failed: failures.change { $0 += 1 }
+            case .closed: isEnded.change { $0 = true }
+            case .connected, .disconnected: break
+            }
+        }
+        await failures.wait { $0 >= 2 }
+        reader.close()
+        #expect(!isEnded.value)
+    }
 }
