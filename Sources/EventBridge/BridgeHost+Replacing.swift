@@ -20,9 +20,10 @@ extension BridgeHost {
     /// the present process crashes or does not finish within `limit`. In that case the events that it had not
     /// acknowledged come again, with a higher attempt.
     ///
-    /// A worker that is down or going down is not started by this call: its next start uses the new specification. A
-    /// pool's members are replaced one after the other. Cancelling the task gives up a replacement that has not begun
-    /// to hand over. A replacement that has begun goes on, and this call returns when it is through.
+    /// A worker that is down or going down is not started by this call: its next start uses the new specification, and
+    /// gets all events from now on. A pool's members are replaced one after the other. Cancelling the task gives up a
+    /// replacement that has not begun to hand over. A replacement that has begun goes on, and this call returns when it
+    /// is through.
     ///
     /// - Parameters:
     ///   - worker: the name of a worker, of a pool, or of one of its members.

@@ -104,7 +104,11 @@ extension WorkerIncarnation {
     }
 
     /// Sends events to this process again: it was idle, but stays for now.
-    func letEventsLeave() { link.letEventsLeave() }
+    ///
+    /// After ``keepEvents()`` this does nothing.
+    func letEventsLeave() {
+        if !lock.withLock({ keepsEvents }) { link.letEventsLeave() }
+    }
 
     /// Takes the place of the previous process, which has ended, and gets the events kept for the worker.
     func cutOver() {

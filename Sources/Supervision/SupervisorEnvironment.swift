@@ -37,6 +37,8 @@ package protocol SupervisorEnvironment: AnyObject, Sendable {
     func keepEvents(index: Int)
 
     /// Lets events go to a child's present process again: the process was idle, but stays for now.
+    ///
+    /// Does nothing after ``keepEvents(index:)`` for the same process.
     func letEventsLeave(index: Int)
 
     /// Lets the process beside the present one do the child's work, now that the present one has ended.

@@ -26,7 +26,8 @@ extension SupervisorStateMachine {
     mutating func noteIdle(_ index: Int) {
         let child = children[index]
         guard child.isOnDemand, child.phase == .ready else { return }
-        // The child waits for its turn to be stopped along with others, and gets what they still publish.
+        // The child waits for its turn to be stopped along with others, and gets what they still publish, unless its
+        // specification was exchanged meanwhile.
         guard child.intent == .run else { return actions.append(.letEventsLeave(index: index)) }
         children[index].intent = .rest
         children[index].failures = 0

@@ -13,6 +13,8 @@ extension SupervisorStateMachine {
             return conclude(request, .failed("it is being replaced already"))
         }
         guard children[index].isAtWork else {
+            // The present process may still be waiting for its turn to be stopped along with others.
+            cutOff(index)
             adopt(request, for: index)
             return conclude(request, .exchanged)
         }
@@ -27,6 +29,13 @@ extension SupervisorStateMachine {
         let index = children.firstIndex { $0.replacement?.request.number == number }
         guard let index, children[index].intent != .handOver else { return }
         settleReplacement(index, .failed("it was called off"), endingBy: .unready)
+    }
+
+    /// Cuts the present process off from events; then events may be kept for the new specification's subscriptions.
+    ///
+    /// A process that is not ready is cut off too, because it may become ready before it has ended.
+    private mutating func cutOff(_ index: Int) {
+        if children[index].isLive { actions.append(.keepEvents(index: index)) }
     }
 
     /// Makes the new specification the child's own, for all of its processes from now on.
@@ -47,9 +56,7 @@ extension SupervisorStateMachine {
         let shutdown = children[index].specification.shutdown
         var steps = shutdown.steps.filter { !$0.isDrain }
         steps.insert(.drain(grace: request.grace), at: 0)
-        // First the present process is cut off from events; then events are kept for the new specification's
-        // subscriptions. A process that is not ready is cut off too, because it may become ready before it has ended.
-        if children[index].isLive { actions.append(.keepEvents(index: index)) }
+        cutOff(index)
         adopt(request, for: index)
         guard children[index].isLive else {
             // The present process has ended, and the child was not started again yet.

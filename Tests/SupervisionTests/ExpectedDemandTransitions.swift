@@ -56,7 +56,7 @@ let expectedDemandTransitions: [String: [String]] = [
         "violation -> stopping; SIGKILL a",
         "goodbye -> stopping",
         "timer -> stopping; SIGTERM a",
-        "replace -> draining; adopt a; exchanged",
+        "replace -> draining; keep a; adopt a; exchanged",
         "escalate -> stopping; SIGTERM a",
     ],
     "idle, process gone": [
@@ -65,7 +65,7 @@ let expectedDemandTransitions: [String: [String]] = [
         "crash over an event -> waiting for something to do; watch a",
         "last crash -> waiting for something to do; watch a",
         "orderly end -> waiting for something to do; watch a",
-        "replace -> stopping; adopt a; exchanged",
+        "replace -> stopping; keep a; adopt a; exchanged",
     ],
     "idle, leaving": [
         "exit 0 -> waiting for something to do; watch a",
@@ -75,7 +75,7 @@ let expectedDemandTransitions: [String: [String]] = [
         "orderly end -> waiting for something to do; watch a",
         "violation -> stopping; SIGKILL a",
         "timer -> stopping; SIGTERM a",
-        "replace -> stopping; adopt a; exchanged",
+        "replace -> stopping; keep a; adopt a; exchanged",
         "escalate -> stopping; SIGTERM a",
     ],
     "down for now": [

@@ -223,7 +223,7 @@ let expectedReplacementTransitions: [String: [String]] = [
         "violation -> stopping; SIGKILL a",
         "goodbye -> stopping",
         "timer -> stopping; SIGTERM a",
-        "replace -> draining; adopt a; exchanged",
+        "replace -> draining; keep a; adopt a; exchanged",
         "escalate -> stopping; SIGTERM a",
     ],
     "called off before there was a process": [

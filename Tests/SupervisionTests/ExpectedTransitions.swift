@@ -33,7 +33,7 @@ let expectedTransitions: [String: [String]] = [
         "crash over an event -> stopped",
         "last crash -> stopped",
         "orderly end -> stopped",
-        "replace -> stopping; adopt a; exchanged",
+        "replace -> stopping; keep a; adopt a; exchanged",
     ],
     "starting": [
         "ready -> ready; all ready",
@@ -81,7 +81,7 @@ let expectedTransitions: [String: [String]] = [
         "violation -> stopping; SIGKILL a",
         "goodbye -> stopping",
         "timer -> stopping; SIGTERM a",
-        "replace -> draining; adopt a; exchanged",
+        "replace -> draining; keep a; adopt a; exchanged",
         "escalate -> stopping; SIGTERM a",
     ],
     "leaving": [
@@ -92,7 +92,7 @@ let expectedTransitions: [String: [String]] = [
         "orderly end -> backing off",
         "violation -> stopping; SIGKILL a",
         "timer -> stopping; SIGTERM a",
-        "replace -> stopping; adopt a; exchanged",
+        "replace -> stopping; keep a; adopt a; exchanged",
     ],
     "terminating": [
         "exit 0 -> stopped",
@@ -102,7 +102,7 @@ let expectedTransitions: [String: [String]] = [
         "orderly end -> stopped",
         "violation -> stopping; SIGKILL a",
         "timer -> stopping; SIGKILL a",
-        "replace -> stopping; adopt a; exchanged",
+        "replace -> stopping; keep a; adopt a; exchanged",
     ],
     "killed": [
         "exit 0 -> backing off",
@@ -110,7 +110,7 @@ let expectedTransitions: [String: [String]] = [
         "crash over an event -> backing off",
         "last crash -> gave up",
         "orderly end -> backing off",
-        "replace -> stopping; adopt a; exchanged",
+        "replace -> stopping; keep a; adopt a; exchanged",
     ],
     "process gone": [
         "exit 0 -> backing off",
@@ -118,7 +118,7 @@ let expectedTransitions: [String: [String]] = [
         "crash over an event -> backing off",
         "last crash -> gave up",
         "orderly end -> backing off",
-        "replace -> stopping; adopt a; exchanged",
+        "replace -> stopping; keep a; adopt a; exchanged",
     ],
     "process gone, to be stopped": [
         "exit 0 -> stopped",
@@ -126,7 +126,7 @@ let expectedTransitions: [String: [String]] = [
         "crash over an event -> stopped",
         "last crash -> stopped",
         "orderly end -> stopped",
-        "replace -> stopping; adopt a; exchanged",
+        "replace -> stopping; keep a; adopt a; exchanged",
     ],
     "restarting": [
         "process ended -> stopping",
@@ -138,7 +138,7 @@ let expectedTransitions: [String: [String]] = [
         "violation -> stopping; SIGKILL a",
         "goodbye -> stopping",
         "timer -> stopping; SIGTERM a",
-        "replace -> draining; adopt a; exchanged",
+        "replace -> draining; keep a; adopt a; exchanged",
         "escalate -> stopping; SIGTERM a",
     ],
     "down for now": [

@@ -101,6 +101,21 @@ import Testing
         #expect(simulation.breaches.isEmpty)
     }
 
+    @Test func childThatWaitsForItsTurnIsCutOffWhenItsSpecificationIsExchanged() {
+        let simulation = running(.oneForAll)
+        simulation.exit(3)
+        let before = simulation.log.count
+        simulation.give(simulation.replacement(of: 0))
+        // Events that only the next process wants must not go to the present one.
+        #expect(simulation.deeds(since: before) == ["keep a", "adopt a", "exchanged"])
+        letDrain(simulation)
+        // A child that is down has no process that could be cut off.
+        let down = simulation.log.count
+        simulation.give(simulation.replacement(of: 0))
+        #expect(simulation.deeds(since: down) == ["adopt a", "exchanged"])
+        #expect(simulation.breaches.isEmpty)
+    }
+
     @Test func temporaryAndFinishedChildrenAreNotBroughtBackByTheGroup() {
         let simulation = running(.oneForAll, types: [.permanent, .temporary, .transient, .permanent])
         simulation.exit(2, .exited(status: 0))
