@@ -121,15 +121,11 @@ extension HostCore {
             if case .failed(let why) = outcome {
                 let error = BridgeError.notReplaced(member.name, why)
                 failures.append(AppliedChanges.Failure(worker: member.name, description: error.description))
-            } else if case .exchanged = outcome, isGivenUp(index) {
+            } else if case .exchanged = outcome, supervisor?.isGivenUp(index: index) == true {
                 // The new specification may mend the fault for which the worker was given up.
                 restart(index)
             }
         }
         return failures
-    }
-
-    private func isGivenUp(_ index: Int) -> Bool {
-        if case .gaveUp = supervisor?.status[index].state { true } else { false }
     }
 }

@@ -54,6 +54,11 @@ package final class Supervisor: @unchecked Sendable {
         lock.withLock { machine.mode == .running }
     }
 
+    /// Whether a child was given up, or will be as soon as its process has ended.
+    package func isGivenUp(index: Int) -> Bool {
+        lock.withLock { machine.isGivenUp(index) }
+    }
+
     // MARK: Requests
 
     /// Starts all children that are not on demand; the environment's `startupFinished` gets the outcome.

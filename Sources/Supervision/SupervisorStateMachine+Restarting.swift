@@ -130,17 +130,20 @@ extension SupervisorStateMachine {
     // MARK: Requests
 
     mutating func restart(_ index: Int) {
+        if !restartsAlone(index) { sharedWindow.clear() }
+        guard isGivenUp(index) else { return restartOne(index) }
+        // Children that were given up together come back together.
+        for sibling in restartSet(of: index) where isGivenUp(sibling) && !children[sibling].isRemoved {
+            restartOne(sibling)
+        }
+    }
+
+    private mutating func restartOne(_ index: Int) {
         children[index].failures = 0
         children[index].window.clear()
-        if !restartsAlone(index) { sharedWindow.clear() }
         children[index].isWanted = true
         switch children[index].phase {
-        case .notStarted, .dormant, .stopped: queueAnew(index)
-        case .gaveUp:
-            // Children that were given up together come back together.
-            for sibling in restartSet(of: index) where !children[sibling].isRemoved {
-                if case .gaveUp = children[sibling].phase { queueAnew(sibling) }
-            }
+        case .notStarted, .dormant, .stopped, .gaveUp: queueAnew(index)
         case .backingOff:
             cancelTimer(of: index)
             queueAnew(index)
@@ -160,6 +163,12 @@ extension SupervisorStateMachine {
     }
 
     // MARK: Giving up
+
+    /// Whether a child was given up, or will be as soon as its process has ended.
+    package func isGivenUp(_ index: Int) -> Bool {
+        if case .gaveUp = children[index].phase { return true }
+        return children[index].isLive && children[index].isBeingGivenUp
+    }
 
     /// Gives up a child that is down, and the siblings that the strategy ties to it.
     private mutating func giveUp(_ culprit: Int, _ reason: String) {

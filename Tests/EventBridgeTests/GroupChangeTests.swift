@@ -89,4 +89,19 @@ struct GroupChangeTests {
         #expect(seen.all == [2])
         await bridge.shutdown()
     }
+
+    @Test("starts again if it is being given up and its specification changes, and so does its group")
+    func givenUp() async throws {
+        let clerk = clerk()
+        let bridge = try await bridge(clerk, intensity: RestartIntensity(restarts: 0, within: .seconds(10)))
+        #expect(bridge.status.map(\.state.isAtRest) == [false, false, true])
+        var wanted = bridge.core.presentWorkers.flatMap(\.members)
+        wanted[0] = next(clerk)
+        #expect(try await bridge.apply(wanted).replaced == ["clerk"])
+        gate.open()
+        for await update in bridge.statusUpdates
+        where update.workers.allSatisfy({ $0.starts == 2 && $0.state == .ready || $0.state.isAtRest }) { break }
+        #expect(bridge.status.map(\.state) == [.ready, .ready, .ready])
+        await bridge.shutdown()
+    }
 }

@@ -101,6 +101,21 @@ import Testing
         #expect(simulation.breaches.isEmpty)
     }
 
+    @Test(arguments: 0..<4)
+    func membersThatAreStillBeingGivenUpComeBackWithTheGroup(requested: Int) {
+        let simulation = running(.oneForAll, intensity: RestartIntensity(restarts: 0, within: .seconds(10)))
+        simulation.exit(1, segmentationFault)
+        // One child drains, two wait for their turn, and one is down.
+        #expect(simulation.status.map(\.state.isAtRest) == [false, true, false, false])
+        #expect(simulation.status.indices.allSatisfy { simulation.machine.isGivenUp($0) })
+        simulation.give(.restartRequested(index: requested))
+        #expect(!simulation.status.indices.contains { simulation.machine.isGivenUp($0) })
+        letDrain(simulation)
+        simulation.allComeUp()
+        #expect(simulation.status.allSatisfy { $0.state == .ready && $0.starts == 2 && $0.restarts == 0 })
+        #expect(simulation.breaches.isEmpty)
+    }
+
     @Test func childThatWaitsForItsTurnIsCutOffWhenItsSpecificationIsExchanged() {
         let simulation = running(.oneForAll)
         simulation.exit(3)
