@@ -261,9 +261,21 @@ package final class SocketListener: Entrance, @unchecked Sendable {
         takeReserve()
         // Without the pause the poller would report the same waiting connections over and over.
         try? registration?.update([])
+        if let registration { acceptAgain(registration, after: pause) }
+    }
+
+    /// Watches the socket again after a pause; if the system lacks what that needs, the next attempt follows another
+    /// pause.
+    private func acceptAgain(_ registration: Poller.Registration, after pause: UInt64) {
         poller.schedule(after: pause) { [weak self] in
-            self?.takeReserve()
-            try? registration?.update(.readable)
+            guard let self else { return }
+            takeReserve()
+            do {
+                try registration.update(.readable)
+            } catch {
+                note(.shortage("\(error)"))
+                acceptAgain(registration, after: lock.withLock { machine.acceptingFailed() })
+            }
         }
     }
 
