@@ -20,8 +20,15 @@ final class ControlService: @unchecked Sendable {
     private let replays: ReplayService
     private let lock = Lock()
     private var subscriptions: [Subscription] = []
+    /// How many commands wait for their outcome.
+    private var awaited = 0
     /// When the service was opened, on the monotonic clock, in nanoseconds.
     private var openedAt: UInt64 = 0
+
+    /// The greatest number of commands that wait for their outcome at once: more than there are clients.
+    ///
+    /// Each costs a task, and time at every change of a worker's state.
+    private static let mostAwaited = 256
 
     init(_ core: HostCore, _ attached: AttachedClients) {
         self.core = core
@@ -96,6 +103,11 @@ final class ControlService: @unchecked Sendable {
 
     private func take(_ command: WatchedCommand, _ worker: String) {
         guard let indices = indices(of: worker) else { return }
+        guard mayAwaitAnother() else {
+            return answer(
+                "worker \(quoted(worker)) was left alone: \(Self.mostAwaited) commands wait for their outcome already"
+            )
+        }
         let context = EventContext.current
         var begun: [Begun] = []
         var remarks: [String] = []
@@ -114,7 +126,16 @@ final class ControlService: @unchecked Sendable {
             for (index, starts) in begun where refusal == nil {
                 refusal = await outcome(of: command, index, startsBefore: starts)
             }
+            lock.withLock { awaited -= 1 }
             answer(refusal, remarks: refusal == nil ? remarks : [], to: context)
+        }
+    }
+
+    private func mayAwaitAnother() -> Bool {
+        lock.withLock {
+            guard awaited < Self.mostAwaited else { return false }
+            awaited += 1
+            return true
         }
     }
 

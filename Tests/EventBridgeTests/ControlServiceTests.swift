@@ -360,6 +360,46 @@ struct ControlServiceTests {
         withExtendedLifetime((subscription, kept)) {}
     }
 
+    @Test("of the commands whose outcome is awaited there are 256 at most; the next is refused and not carried out")
+    func tooManyAwaited() async throws {
+        let home = try AttachHome()
+        let (gate, begun) = (Barrier(), Collected<Int>())
+        let worker = InMemoryWorker(
+            "store",
+            subscribes: [CrateSealed.self],
+            shutdown: .draining(grace: .seconds(240))
+        ) { publisher in
+            [
+                publisher.subscribe(to: CrateSealed.self) { crate in
+                    begun.add(crate.number)
+                    gate.wait()
+                }
+            ]
+        }
+        let (bridge, kept) = try await home.start(workers: [worker, store("other")])
+        let answers = Collected<CommandAnswered>()
+        let subscription = home.publisher.subscribe(to: CommandAnswered.self) { answers.add($0) }
+        home.publisher.publish(CrateSealed(number: 1))
+        await begun.wait { !$0.isEmpty }
+        for _ in 1...256 { home.publisher.publish(WorkerStopRequested(worker: "store")) }
+        home.publisher.publish(WorkerStopRequested(worker: "other"))
+        let refused = await answers.wait { !$0.isEmpty }
+        #expect(
+            refused.map(\.refusal) == [
+                "worker \"other\" was left alone: 256 commands wait for their outcome already"
+            ]
+        )
+        #expect(state(bridge, "other") == .ready)
+        gate.open()
+        #expect(await answers.wait { $0.count == 257 }.dropFirst().allSatisfy { $0.refusal == nil })
+        // The outcomes make room for others.
+        home.publisher.publish(WorkerStopRequested(worker: "other"))
+        await answers.wait { $0.count == 258 }
+        #expect(state(bridge, "other") == .stopped)
+        await bridge.shutdown()
+        withExtendedLifetime((kept, subscription)) {}
+    }
+
     @Test("a command while everything stops is refused, or is done by the stop; a wait for it ends with the link")
     func whileStopping() async throws {
         let home = try AttachHome()
