@@ -1,4 +1,5 @@
 package import BridgeProtocol
+package import CBOR
 package import DomainEvents
 
 /// Events of one source and one name that have arrived together: the one in hand, and those behind it in the buffer.
@@ -13,6 +14,10 @@ package struct EventRun {
     package let wantsReceipt: Bool
     /// Whether the event has a bookmark; then the run has no other event.
     package let hasBookmark: Bool
+    /// Lends the memory in which the payload lies; nil if a decoded value has to copy its bytes.
+    ///
+    /// The run's maker holds the lender, so the reference is not counted.
+    package let lender: Unmanaged<LentBytes>?
     /// Where the inline handlers of the events run.
     package let strand: LinkStrand
 
@@ -50,6 +55,7 @@ package struct EventRun {
         name = .number(reader.runName)
         source = reader.runSource.map { .passUnretained($0) } ?? peer
         (isOfPeer, wantsReceipt, hasBookmark) = (reader.runSource == nil, false, false)
+        lender = nil
         context = BorrowedContext(source: source, number: 0, nanosecondsSinceEpoch: 0, settledBelow: nil)
         parties = (peer, own)
         (self.reader, self.strand, self.turn) = (.passUnretained(reader), strand, turn)
@@ -60,16 +66,19 @@ package struct EventRun {
     /// - Parameters:
     ///   - sequence: the event's sequence, which was checked.
     ///   - context: has to stay in place as long as the run is used.
+    ///   - lender: lends the memory of the payload; the caller holds it as long as the run is used.
     init(
         of head: borrowing EventHead,
         sequence: UInt64,
         context: UnsafePointer<EventContext>,
         payload: UnsafeRawBufferPointer,
+        lender: LentBytes? = nil,
         strand: LinkStrand
     ) {
         name = head.name
         if case .sender = head.id { isOfPeer = true } else { isOfPeer = false }
         (wantsReceipt, hasBookmark) = (head.wantsReceipt, head.bookmark != nil)
+        self.lender = lender.map { .passUnretained($0) }
         self.context = BorrowedContext(context)
         source = .passUnretained(context.pointee.id.source)
         parties = (source, source)

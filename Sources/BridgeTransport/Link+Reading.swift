@@ -1,5 +1,6 @@
 import BridgePlatform
 package import BridgeProtocol
+import CBOR
 package import DomainEvents
 import Locks
 import Synchronization
@@ -299,7 +300,14 @@ extension Link {
     }
 
     /// An event that has a head of its own has arrived: a run of one.
-    private func eventReceived(_ body: UnsafeRawBufferPointer, frameLength: Int, by reader: FrameReader) throws {
+    ///
+    /// - Parameter lender: lends the memory of the frame; the caller holds it during the call.
+    private func eventReceived(
+        _ body: UnsafeRawBufferPointer,
+        frameLength: Int,
+        by reader: FrameReader,
+        lender: LentBytes? = nil
+    ) throws {
         var (head, payloadOffset) = try EventFrame.decode(body, limits: limits)
         // Only a host replays events.
         if role == .host { head.isReplay = false }
@@ -316,7 +324,14 @@ extension Link {
         strand.eventArrived(sequence)
         try withUnsafePointer(to: context) { context in
             let payload = UnsafeRawBufferPointer(rebasing: body[payloadOffset...])
-            var run = EventRun(of: head, sequence: sequence, context: context, payload: payload, strand: strand)
+            var run = EventRun(
+                of: head,
+                sequence: sequence,
+                context: context,
+                payload: payload,
+                lender: lender,
+                strand: strand
+            )
             try handle(&run, with: sink)
         }
     }
@@ -329,10 +344,12 @@ extension Link {
             throw LinkViolation("event \(placed.sequence) was placed in memory, though none is shared")
         }
         let copy = try copies.take(placed, limit: limits.frameBytes)
-        try withExtendedLifetime(copy) {
+        let lender = copy.lend()
+        try withExtendedLifetime(lender) {
             let event = try placed.check(copy.bytes, limits: limits)
-            try eventReceived(event, frameLength: copy.bytes.count, by: reader)
+            try eventReceived(event, frameLength: copy.bytes.count, by: reader, lender: lender)
         }
+        if lender.misfit > 0 { copies.shift(by: lender.misfit) }
     }
 
     private func gapReceived(_ gap: GapFrame, frameLength: Int) throws {

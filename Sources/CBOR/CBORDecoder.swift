@@ -18,6 +18,12 @@ package final class CBORDecoder {
         session.retire()
     }
 
+    /// Memory that a decoded `Data` may keep instead of a copy, if the bytes being read lie there; nil for none.
+    package var lender: LentBytes? {
+        get { session.input.state.pointee.lender }
+        set { session.input.state.pointee.lender = newValue }
+    }
+
     /// Reads the one item that the bytes hold.
     ///
     /// Every error is a `CBORError` with the byte and the path of what is wrong. Types ask for coding paths while they

@@ -20,6 +20,9 @@ struct DecodingInput: BitwiseCopyable {
 
         /// A map with a single key that named no case of the enumeration being read.
         var unmatchedCase: (map: Int, key: Int)?
+
+        /// Memory that values may keep, if the bytes lie there; nil for none.
+        var lender: LentBytes?
     }
 
     let state: UnsafeMutablePointer<State>

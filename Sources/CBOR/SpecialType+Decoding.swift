@@ -16,7 +16,7 @@ extension SpecialType {
         if T.self == Date.self {
             value = try date(&reader)
         } else if T.self == Data.self {
-            value = try data(&reader)
+            value = try data(&reader, lender: input.state.pointee.lender)
         } else if T.self == UUID.self {
             value = try uuid(&reader)
         } else if T.self == URL.self {
@@ -78,11 +78,13 @@ extension SpecialType {
         }
     }
 
-    private static func data(_ reader: inout CBORReader) throws(CBORError) -> Data {
+    private static func data(_ reader: inout CBORReader, lender: LentBytes?) throws(CBORError) -> Data {
         let start = reader.position
         switch reader.nextMajorType {
         case .bytes:
-            return reader.nextIsIndefinite ? Data(try reader.readByteArray()) : Data(try reader.readBytes())
+            if reader.nextIsIndefinite { return Data(try reader.readByteArray()) }
+            let content = try reader.readBytes()
+            return lender?.data(content) ?? Data(content)
         case .text:
             guard let data = Data(base64Encoded: try reader.readText()) else {
                 throw CBORError(.invalidValue("the text is not base64"), offset: start)

@@ -66,6 +66,15 @@ final class PayloadScratch {
         }
     }
 
+    /// Does `body`; what this thread decodes meanwhile may keep the lender's memory, if it is read there.
+    static func decoding<Result>(from lender: Unmanaged<LentBytes>, _ body: () throws -> Result) rethrows -> Result {
+        let decoder = current._withUnsafeGuaranteedRef { $0.decoder }
+        let outer = decoder.lender
+        decoder.lender = lender.takeUnretainedValue()
+        defer { decoder.lender = outer }
+        return try body()
+    }
+
     private func endEncoding() {
         buffer.removeAll(keepingCapacity: buffer.capacity <= Self.keptBytes)
         isEncoding = false

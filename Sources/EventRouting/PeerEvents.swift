@@ -62,6 +62,11 @@ package final class PeerEvents: LinkEventSink, @unchecked Sendable {
     // MARK: - What the link brings
 
     package func link(_ link: Link, received run: inout EventRun) throws -> EventDisposition {
+        guard let lender = run.lender else { return try route(&run, over: link) }
+        return try PayloadScratch.decoding(from: lender) { try route(&run, over: link) }
+    }
+
+    private func route(_ run: inout EventRun, over link: Link) throws -> EventDisposition {
         if peer.role == .host {
             if !run.isOfPeer { try checkImport(run) }
             if let name = forbiddenName(run.name) {
