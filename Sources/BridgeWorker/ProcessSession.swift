@@ -24,8 +24,9 @@ struct ProcessSession: Sendable {
             CurrentProcess.exitImmediately(0)
         }
         let watched = try FileDescriptor.duplicate(inherited.socket.rawValue)
-        // Edge-triggered, because the hang-up lasts, and the poller would otherwise report it again in every turn.
-        _ = try poller.register(watched.release(), interest: [.peerHangUp, .edgeTriggered]) { _ in
+        // Edge-triggered, because the hang-up lasts, and the poller would otherwise report it again in every turn. This
+        // is no array literal: to make a set of an array, the runtime would look for a conformance in all images.
+        _ = try poller.register(watched.release(), interest: .peerHangUp.union(.edgeTriggered)) { _ in
             poller.schedule(after: Self.exitGrace) { CurrentProcess.exitImmediately(0) }
         }
         session = WorkerSession(name: inherited.name, cookie: inherited.cookie, poller: poller)

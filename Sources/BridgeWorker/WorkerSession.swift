@@ -23,8 +23,8 @@ package final class WorkerSession: GuestSession.Owner, @unchecked Sendable {
 
     /// How the handshake ended.
     ///
-    /// This is no `Result`, and the continuation no checked one: to lay out the session with them, the runtime would
-    /// look for two conformances in all images, which takes a fifth of a millisecond of a worker's start.
+    /// This is no `Result`, and the continuations are no checked ones: for them the runtime would look for conformances
+    /// in all images, each of which takes a tenth of a millisecond of a worker's start.
     private enum Handshake: Sendable {
         case welcomed(EventPublisher)
         case failed(WorkerError)
@@ -48,7 +48,7 @@ package final class WorkerSession: GuestSession.Owner, @unchecked Sendable {
     private var handshake: Handshake?
     private var handshakeWaiter: UnsafeContinuation<Handshake, Never>?
     private var end: End?
-    private var endWaiters: [CheckedContinuation<End, Never>] = []
+    private var endWaiters: [@Sendable (End) -> Void] = []
 
     /// - Parameter tap: sees each event that arrives or leaves; nil if no caller watches.
     package init(
@@ -126,18 +126,20 @@ package final class WorkerSession: GuestSession.Owner, @unchecked Sendable {
 
     /// Returns when the link has ended.
     package func waitForEnd() async -> End {
-        await withCheckedContinuation { continuation in
+        // Resumed once: `waiter` is called either here, or by `finish`, which takes it out under the lock.
+        await withUnsafeContinuation { continuation in
+            let waiter: @Sendable (End) -> Void = { continuation.resume(returning: $0) }
             let (known, router) = lock.withLock {
-                if end == nil { endWaiters.append(continuation) }
+                if end == nil { endWaiters.append(waiter) }
                 return (end, self.router)
             }
-            if let known { Self.tell(known, [continuation], behind: router) }
+            if let known { Self.tell(known, [waiter], behind: router) }
         }
     }
 
     /// Resumes the waiters when the reports are delivered or have taken too long: then the process may end.
-    private static func tell(_ end: End, _ waiters: [CheckedContinuation<End, Never>], behind router: EventRouter?) {
-        let tell: @Sendable () -> Void = { for waiter in waiters { waiter.resume(returning: end) } }
+    private static func tell(_ end: End, _ waiters: [@Sendable (End) -> Void], behind router: EventRouter?) {
+        let tell: @Sendable () -> Void = { for waiter in waiters { waiter(end) } }
         if let router { router.whenReported(tell) } else { tell() }
     }
 

@@ -43,6 +43,11 @@ package struct WeakTable<Object: AnyObject, Value> {
         for (identity, entry) in entries {
             if let object = entry.object { living.append(object) } else { dead.append(identity) }
         }
-        return (dead.compactMap { entries.removeValue(forKey: $0)?.value }, living)
+        // A loop: to call `compactMap`, the runtime would look for a conformance in all images of the process.
+        var values: [Value] = []
+        for identity in dead {
+            if let entry = entries.removeValue(forKey: identity) { values.append(entry.value) }
+        }
+        return (values, living)
     }
 }
