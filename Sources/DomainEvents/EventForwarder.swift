@@ -134,6 +134,11 @@ package protocol EventObserver: Sendable {
 /// name.
 package protocol SelfReport: DomainEvent {}
 
+extension SelfReport {
+    /// True.
+    public static var _isSelfReport: Bool { true }
+}
+
 /// What became of an event that came from another process.
 package enum IncomingOutcome {
     /// Every handler has returned.

@@ -183,7 +183,7 @@ public final class EventPublisher: @unchecked Sendable {
         site: SubscriptionSite
     ) {
         // Otherwise a handler that throws on every event, reports among them, would cause endless reports.
-        guard !(type is any SelfReport.Type) else { return }
+        guard !type._isSelfReport else { return }
         let failure = HandlerFailed(
             event: name,
             id: context.id.description,

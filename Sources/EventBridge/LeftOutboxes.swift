@@ -318,7 +318,7 @@ struct LeftOutboxes {
         // Reports about the bridge are not recorded, even if the journal was given their names.
         let publisher = host.publisher
         guard publisher.recording.awaits(name), !EventNames.ofReports.contains(EventName(name)) else { return false }
-        return !(publisher.channel(named: name)?.eventType is any SelfReport.Type)
+        return publisher.channel(named: name)?.eventType._isSelfReport != true
     }
 }
 

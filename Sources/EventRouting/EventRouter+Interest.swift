@@ -228,7 +228,7 @@ extension EventRouter: InterestObserver {
     }
 
     package func channelWasMade(_ channel: AnyEventChannel) {
-        if channel.eventType is any SelfReport.Type {
+        if channel.eventType._isSelfReport {
             lock.withLock {
                 selfReports.insert(EventName(channel.name))
                 for peer in peers where peer.isLeaving { peer.leave(but: selfReports) }

@@ -111,7 +111,7 @@ public final class EventJournal: Sendable {
         file: StaticString = #fileID,
         line: UInt = #line
     ) throws(JournalError) {
-        guard !(type is any SelfReport.Type) else {
+        guard !E._isSelfReport else {
             throw JournalError(
                 .notRecordable,
                 "the journal \(core.path): \(E.eventName) is a report about the bridge, and reports are not recorded"

@@ -128,7 +128,7 @@ private final class NameWatch: InterestObserver {
     func interestMayHaveChanged(in name: String) {}
 
     func channelWasMade(_ channel: AnyEventChannel) {
-        guard let publisher, !(channel.eventType is any SelfReport.Type) else { return }
+        guard let publisher, !channel.eventType._isSelfReport else { return }
         // Two threads may report the same channel at once. Both publish an event after this call, so it returns to
         // neither of them before the channel's events are recorded.
         if names.contains(EventName(channel.name)) { record(channel, publisher) }

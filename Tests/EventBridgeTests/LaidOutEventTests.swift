@@ -1,3 +1,4 @@
+import BridgeControl
 import DomainEvents
 import EventBridge
 import EventBridgeTesting
@@ -33,6 +34,15 @@ private struct ShelfReported: DomainEvent, Equatable {
     let label: String?
 }
 
+private struct ShelfPaired<Value: Codable & Sendable>: DomainEvent {
+    static var eventName: String { "ShelfPaired" }
+    let value: Value
+}
+
+extension ShelfPaired: LaidOutEvent where Value == Int {
+    static var layout: EventLayout<Self> { EventLayout(Self.init(value:), .field("other", \.value)) }
+}
+
 @Suite("Events with a layout cross between processes", .timeLimit(.minutes(1)))
 struct LaidOutEventTests {
     private let publisher = EventPublisher()
@@ -45,6 +55,24 @@ struct LaidOutEventTests {
                 }
             ]
         }
+    }
+
+    @Test("A type knows without a search whether it is a report")
+    func traits() {
+        let types: [any DomainEvent.Type] = [
+            ShelfMeasured.self, ShelfReported.self, UntypedEvent.self, HandlerFailed.self, EventsDropped.self,
+            EventsTraced.self, WorkerReady.self, WorkerOutput.self, BridgeStatusReported.self,
+        ]
+        for type in types {
+            #expect(type._isSelfReport == (type is any SelfReport.Type), "\(type)")
+        }
+        #expect(WorkerReady._isSelfReport && !ShelfReported._isSelfReport)
+    }
+
+    @Test("A layout that only some types of a generic event have is used")
+    func conditional() throws {
+        // The names differ, so a layout that is used shows itself.
+        #expect(try layoutMismatch(of: ShelfPaired(value: 7)) != nil)
     }
 
     @Test("whole and in order, one like the other")
