@@ -5,6 +5,9 @@ package enum CurrentThread {
     /// The thread's number in the operating system, which debuggers and `top` show.
     package static var identifier: UInt64 { cbp_thread_identifier() }
 
+    /// Whether this is the thread with which the process began, which belongs to no pool.
+    package static var isMain: Bool { cbp_is_main_thread() != 0 }
+
     /// On Linux, keeps the thread, and the threads that it starts, on one processor from now on; this is quickest for
     /// threads that take turns.
     ///

@@ -11,6 +11,13 @@ struct ProcessSession: Sendable {
     /// How long a worker may outlive its link, in nanoseconds: time for a running handler, but below the promised 1 s.
     private static let exitGrace: UInt64 = 800_000_000
 
+    /// How long the process's main thread, if it runs the worker, waits in place for the host's answer, in nanoseconds.
+    ///
+    /// A suspended task goes on on threads of Dispatch, and to make its first threads takes longer than the host takes
+    /// for its answer. If the host takes this long, it is busy: other tasks then get the thread. A thread of a pool
+    /// never waits in place.
+    private static let patience: UInt64 = 20_000_000
+
     /// SIGKILL, on every system.
     private static let killSignal: CInt = 9
 
@@ -37,19 +44,22 @@ struct ProcessSession: Sendable {
         // The session is kept for the life of the process: until the end the worker's threads may publish, and a
         // session that is released refuses their events.
         _ = Unmanaged.passRetained(session)
-        try await session.run(over: stream, body)
+        let patience = CurrentThread.isMain ? Self.patience : 0
+        try await session.run(over: stream, patience: patience, body)
     }
 }
 
 extension WorkerSession {
     /// Runs a worker over `stream`; returns when `body` has returned and the link has ended.
     ///
+    /// - Parameter patience: how many nanoseconds the calling thread may wait in place for the host's answer.
     /// - Throws: ``WorkerError``, or what `body` throws.
     package func run(
         over stream: any ByteStream,
+        patience: UInt64 = 0,
         _ body: @escaping @Sendable (EventPublisher) async throws -> Void
     ) async throws {
-        let publisher = try await begin(over: stream)
+        let publisher = try await begin(over: stream, patience: patience)
         do {
             try await WorkerSession.$current.withValue(self) { try await body(publisher) }
         } catch {

@@ -46,6 +46,7 @@ package final class WorkerSession: GuestSession.Owner, @unchecked Sendable {
     /// How many holds still keep the worker from being ready.
     var holds = 0
     private var handshake: Handshake?
+    private let handshakeEnded: Condition
     private var handshakeWaiter: UnsafeContinuation<Handshake, Never>?
     private var end: End?
     private var endWaiters: [@Sendable (End) -> Void] = []
@@ -68,6 +69,7 @@ package final class WorkerSession: GuestSession.Owner, @unchecked Sendable {
         limits.frameBytes = LinkLimits.greatestFrameBytes
         self.limits = limits
         self.poller = poller
+        handshakeEnded = Condition(lock: lock)
         // The origin of the worker's events is complete only when the host has given out the incarnation.
         link = Link(
             peerName: EventRouter.ownName,
@@ -84,7 +86,12 @@ package final class WorkerSession: GuestSession.Owner, @unchecked Sendable {
 
     /// Introduces the worker over `stream`; returns its publisher when the host has welcomed the worker and said which
     /// events the host wants.
-    package func begin(over stream: any ByteStream) async throws(WorkerError) -> EventPublisher {
+    ///
+    /// - Parameter patience: how many nanoseconds the calling thread may wait in place, before the task is suspended.
+    package func begin(
+        over stream: any ByteStream,
+        patience: UInt64 = 0
+    ) async throws(WorkerError) -> EventPublisher {
         let guest = GuestSession(over: link, stream, poller: poller, owner: self)
         lock.withLock { self.guest = guest }
         do throws(SystemError) {
@@ -92,6 +99,7 @@ package final class WorkerSession: GuestSession.Owner, @unchecked Sendable {
         } catch {
             throw WorkerError(error)
         }
+        if patience > 0 { waitForHandshake(atMost: patience) }
         // Resumed once: either here, or by `finishHandshake`, which takes it out under the lock.
         let outcome = await withUnsafeContinuation { continuation in
             let known = lock.withLock {
@@ -103,6 +111,14 @@ package final class WorkerSession: GuestSession.Owner, @unchecked Sendable {
         switch outcome {
         case .welcomed(let publisher): return publisher
         case .failed(let error): throw error
+        }
+    }
+
+    /// Holds the calling thread until the handshake has ended, or the time is over.
+    private func waitForHandshake(atMost nanoseconds: UInt64) {
+        let deadline = MonotonicClock.now() + nanoseconds
+        lock.withLock {
+            while handshake == nil, handshakeEnded.wait(untilNanoseconds: deadline) {}
         }
     }
 
@@ -225,6 +241,7 @@ package final class WorkerSession: GuestSession.Owner, @unchecked Sendable {
             defer { handshakeWaiter = nil }
             return handshakeWaiter
         }
+        handshakeEnded.signal()
         waiter?.resume(returning: outcome)
     }
 }

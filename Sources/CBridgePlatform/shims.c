@@ -554,6 +554,14 @@ uint64_t cbp_thread_identifier(void) {
 #endif
 }
 
+int cbp_is_main_thread(void) {
+#ifdef __linux__
+    return syscall(SYS_gettid) == getpid();
+#else
+    return pthread_main_np();
+#endif
+}
+
 int cbp_thread_name(char *buffer, size_t size) { return pthread_getname_np(pthread_self(), buffer, size); }
 
 // MARK: Signals

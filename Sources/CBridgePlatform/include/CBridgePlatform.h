@@ -149,6 +149,9 @@ void cbp_thread_set_name(const char *_Nonnull name);
 void cbp_thread_stay_on_one_processor(uint64_t turn);
 /// The kernel's number for the calling thread.
 uint64_t cbp_thread_identifier(void);
+
+/// Whether the calling thread is the one with which the process began: 1 or 0.
+int cbp_is_main_thread(void);
 /// Writes the calling thread's name, with its NUL. Returns 0, or an error's number.
 int cbp_thread_name(char *_Nonnull buffer, size_t size);
 
