@@ -59,6 +59,8 @@ package final class ProcessGuard: @unchecked Sendable {
         let result = ProcessGuard(SharedDescriptor(sockets.first), endedEarly)
         var request = SpawnRequest(executable: program)
         request.arguments = ["--parent", "\(getpid())", "--connection", "\(connection)"]
+        // The guard is written in C, but SwiftPM links the Swift runtime into it.
+        request.environment = [SpawnRequest.backtraces: SpawnRequest.noBacktraces]
         if let mark { request.arguments += ["--mark", mark.beginning] }
         request.descriptors = [.init(child: connection, parent: far.rawValue)]
         try ChildProcess.spawn(request) { [result, far] answer in

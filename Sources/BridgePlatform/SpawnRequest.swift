@@ -46,6 +46,18 @@ package struct SpawnRequest: Sendable {
     /// The whole environment: nothing of this process's is added.
     package var environment: [String: String] = [:]
 
+    /// The variable with the settings of the Swift runtime's backtracer.
+    ///
+    /// Where a toolchain is installed, the backtracer catches the first signal of a crash, or SIGABRT from the
+    /// supervisor. It then prints for seconds, and lets the process live on.
+    package static let backtraces = "SWIFT_BACKTRACE"
+
+    /// The settings that turn the backtracer off.
+    ///
+    /// They name a path for its program, because without one the runtime looks for the program at each start, even if
+    /// the backtracer is off: it goes through the symbols of its library, which takes a tenth of a millisecond.
+    package static let noBacktraces = "enable=no,swift-backtrace=/dev/null"
+
     /// Where the program starts; this process's working directory if `nil`.
     package var workingDirectory: String?
 

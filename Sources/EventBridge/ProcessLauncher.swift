@@ -20,14 +20,8 @@ final class ProcessLauncher: WorkerLauncher, @unchecked Sendable {
     private static let shelfDescriptor: CInt = 5
 
     /// Variables that every program may need; of the supervisor's environment a worker gets only these and
-    /// ``backtraces``.
+    /// the settings of the backtracer.
     private static let inherited = ["PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR"]
-
-    /// The settings of the Swift runtime's backtracer; if the supervisor has none, the backtracer is off in a worker.
-    ///
-    /// Where a toolchain is installed, the backtracer catches the first signal of a crash, or SIGABRT from the
-    /// supervisor. It then prints for seconds, and lets the process live on.
-    private static let backtraces = "SWIFT_BACKTRACE"
 
     private let workerGuard: WorkerGuard
     private let say: @Sendable (String) -> Void
@@ -228,7 +222,8 @@ final class ProcessLauncher: WorkerLauncher, @unchecked Sendable {
         for name in inherited {
             if let value = CurrentProcess.environment(name) { environment[name] = value }
         }
-        environment[backtraces] = CurrentProcess.environment(backtraces) ?? "enable=no"
+        environment[SpawnRequest.backtraces] =
+            CurrentProcess.environment(SpawnRequest.backtraces) ?? SpawnRequest.noBacktraces
         environment.merge(specification.environment) { _, own in own }
         environment["EVENT_BRIDGE_FD"] = "\(linkDescriptor)"
         environment["EVENT_BRIDGE_NAME"] = specification.name

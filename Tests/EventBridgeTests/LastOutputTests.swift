@@ -100,7 +100,7 @@ struct LastOutputTests {
     @Test("A worker does without Swift's backtracer, unless its environment says otherwise", .timeLimit(.minutes(5)))
     func backtracer() async throws {
         let plain = try await lastOutput(of: shell("echo $SWIFT_BACKTRACE"))
-        #expect(plain?.lastOutput == CurrentProcess.environment("SWIFT_BACKTRACE") ?? "enable=no")
+        #expect(plain?.lastOutput == CurrentProcess.environment("SWIFT_BACKTRACE") ?? SpawnRequest.noBacktraces)
         let own = try await lastOutput(of: shell("echo $SWIFT_BACKTRACE", environment: ["SWIFT_BACKTRACE": "color=no"]))
         #expect(own?.lastOutput == "color=no")
     }
