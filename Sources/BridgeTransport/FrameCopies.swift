@@ -78,9 +78,7 @@ private final class SpareFrames: @unchecked Sendable {
     /// The length of a copy's memory is a multiple of this, so that a later copy often fits in an earlier one's place.
     private static let grainBytes = 64 << 10
 
-    deinit {
-        for spare in spares { spare.deallocate() }
-    }
+    deinit { assert(spares.isEmpty, "The spares were not closed") }
 
     func take(_ count: Int) -> UnsafeMutableRawBufferPointer {
         let kept: UnsafeMutableRawBufferPointer? = lock.withLock {

@@ -17,8 +17,9 @@ static inline void cl_allow_simulations(void) { __atomic_store_n(&cl_simulations
 enum { cl_thread_slots = 16 };
 
 #if defined(__linux__)
-// A program reads a variable of this model with one instruction. The model is valid in libraries, too, if they are loaded
-// with the program; a library that the program loads later takes room that the C library keeps for such libraries.
+// A program reads a variable of this model with one instruction. The model is valid in libraries, too, if they are
+// loaded with the program. A library that the program loads later takes room that the C library keeps for such
+// libraries.
 __attribute__((tls_model("initial-exec"), visibility("hidden")))
 extern _Thread_local void *_Nullable cl_own_objects[cl_thread_slots];
 
