@@ -195,7 +195,13 @@ struct LineMessageTests {
         arguments: [
             ("host-ff-1", EventID(origin: "host", incarnation: 255, number: 1)), ("host-ff-01", nil),
             ("host-FF-1", nil), ("host-+f-1", nil), ("-ff-1", nil), ("ff-1", nil), ("host-ff-", nil), ("", nil),
-            ("a--0-0", EventID(origin: "a-", incarnation: 0, number: 0)),
+            ("a--0-0", EventID(origin: "a-", incarnation: 0, number: 0)), ("host-0f-1", nil), ("host-ff-00", nil),
+            ("host-ff-a", nil), ("host-fg-1", nil), ("host-ff-18446744073709551616", nil),
+            ("host-10000000000000000-1", nil),
+            (
+                "host-ffffffffffffffff-18446744073709551615",
+                EventID(origin: "host", incarnation: .max, number: .max)
+            ),
         ] as [(String, EventID?)]
     )
     func identifiers(text: String, id: EventID?) {
