@@ -10,25 +10,54 @@ struct ConsumerPlace: Equatable, Sendable {
 
     /// - Returns: Nil if the subject is not that of a message's acknowledgement.
     init?(reply: String) {
-        var parts = reply.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)[...]
-        guard parts.count >= 9, parts.removeFirst().elementsEqual("$JS".utf8),
-            parts.removeFirst().elementsEqual("ACK".utf8)
-        else { return nil }
-        // Later servers name the domain and the account first, and a random token last.
-        if parts.count > 7 { parts.removeFirst(2) }
-        parts.removeFirst()
-        guard parts.count >= 6, let consumer = parts.popFirst(), parts.popFirst() != nil,
-            let sequence = Self.number(parts.popFirst()), let delivery = Self.number(parts.popFirst()),
-            parts.popFirst() != nil, let remaining = Self.number(parts.popFirst())
-        else { return nil }
-        self.consumer = String(Substring(consumer))
+        var reply = reply
+        guard let place = reply.withUTF8({ Self(reply: $0) }) else { return nil }
+        self = place
+    }
+
+    private init?(reply: UnsafeBufferPointer<UInt8>) {
+        var rest = reply[...]
+        let dot = UInt8(ascii: ".")
+        /// The text up to the next dot, which is consumed too.
+        func token() -> Slice<UnsafeBufferPointer<UInt8>> {
+            let token = rest[..<(rest.firstIndex(of: dot) ?? rest.endIndex)]
+            rest = rest[min(token.endIndex + 1, rest.endIndex)...]
+            return token
+        }
+        let tokens = reply.count { $0 == dot } + 1
+        guard tokens >= 9, token().elementsEqual("$JS".utf8), token().elementsEqual("ACK".utf8) else { return nil }
+        if tokens > 9 {
+            // Later servers name the domain and the account first, and a random token last.
+            guard tokens > 10 else { return nil }
+            _ = (token(), token())
+        }
+        let (_, consumer, _) = (token(), token(), token())
+        guard let sequence = Self.number(token()), let delivery = Self.number(token()) else { return nil }
+        _ = token()
+        guard let remaining = Self.number(token()) else { return nil }
+        self.consumer = String(decoding: consumer, as: UTF8.self)
         self.sequence = sequence
         self.delivery = delivery
         self.remaining = remaining
     }
 
     /// A count from the broker; nil above `Int64.max`, so that additions to it cannot overflow.
-    private static func number(_ text: Substring.UTF8View?) -> UInt64? {
-        text.flatMap { Int64(Substring($0)) }.flatMap { UInt64(exactly: $0) }
+    private static func number(_ digits: Slice<UnsafeBufferPointer<UInt8>>) -> UInt64? {
+        UInt64(digits: digits).flatMap { $0 <= UInt64(Int64.max) ? $0 : nil }
+    }
+}
+
+extension UInt64 {
+    /// Reads decimal digits; nil if there is none, if anything else is among them, or if the number is too large.
+    init?(digits: some Collection<UInt8>) {
+        guard !digits.isEmpty else { return nil }
+        self = 0
+        for digit in digits {
+            guard (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(digit) else { return nil }
+            let (product, isTooLarge) = multipliedReportingOverflow(by: 10)
+            let (sum, overflows) = product.addingReportingOverflow(UInt64(digit - UInt8(ascii: "0")))
+            guard !isTooLarge, !overflows else { return nil }
+            self = sum
+        }
     }
 }

@@ -6,7 +6,7 @@ enum EscapedName {
     private static let digits = Array("0123456789ABCDEF".utf8)
 
     static func text(of name: String) -> String {
-        if name.utf8.allSatisfy(isPlain) { return name }
+        if isPlain(name) { return name }
         var escaped: [UInt8] = []
         for byte in name.utf8 {
             if isPlain(byte) {
@@ -20,7 +20,7 @@ enum EscapedName {
 
     /// The name that was escaped; nil for a text that ``text(of:)`` never makes.
     static func name(in escaped: String) -> String? {
-        if escaped.utf8.allSatisfy(isPlain) { return escaped }
+        if isPlain(escaped) { return escaped }
         var bytes: [UInt8] = []
         var rest = Array(escaped.utf8)[...]
         while let byte = rest.popFirst() {
@@ -33,6 +33,11 @@ enum EscapedName {
         }
         guard let name = String(validating: bytes, as: UTF8.self), text(of: name) == escaped else { return nil }
         return name
+    }
+
+    /// Whether a name has only characters that stay.
+    static func isPlain(_ name: String) -> Bool {
+        name.utf8.withContiguousStorageIfAvailable { $0.allSatisfy(isPlain) } ?? name.utf8.allSatisfy(isPlain)
     }
 
     static func isPlain(_ byte: UInt8) -> Bool {

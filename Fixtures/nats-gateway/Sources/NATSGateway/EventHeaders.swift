@@ -6,7 +6,7 @@ public struct EventHeaders: Hashable, Sendable {
     /// How many nodes an event may have passed at most.
     static let longestPath = 8
     /// The field in which a message names its identity to the broker.
-    static let identityField = "Nats-Msg-Id"
+    static let identityField: StaticString = "Nats-Msg-Id"
     /// CBOR, as it comes from the bridge.
     static let contentType = "application/cbor"
 
@@ -59,18 +59,25 @@ public struct EventHeaders: Hashable, Sendable {
     }
 
     /// The header fields, in the order in which they are written.
-    var fields: [(name: String, value: String)] {
-        var fields = [
-            ("ce-specversion", "1.0"), ("ce-id", EscapedName.text(of: id)), ("ce-source", EscapedName.text(of: source)),
-            ("ce-type", EscapedName.text(of: name)), ("content-type", Self.contentType),
-            ("bridge-node", path.map(\.name).joined(separator: ",")),
-        ]
-        if crossings > 1 { fields.append(("bridge-crossings", "\(crossings)")) }
-        if attempt > 1 { fields.append(("bridge-attempt", "\(attempt)")) }
-        if let time { fields.append(("ce-time", time)) }
-        if let cause { fields.append(("bridge-cause", EscapedName.text(of: cause))) }
-        if let root { fields.append(("bridge-root", EscapedName.text(of: root))) }
-        if let traceparent { fields.append(("traceparent", traceparent)) }
+    var fields: [HeaderField] {
+        var fields: [HeaderField] = []
+        // Room for all of these fields, and for those of the message.
+        fields.reserveCapacity(15)
+        func append(_ name: StaticString, _ value: String?) {
+            if let value { fields.append(HeaderField(name: name, value: value)) }
+        }
+        append("ce-specversion", "1.0")
+        append("ce-id", EscapedName.text(of: id))
+        append("ce-source", EscapedName.text(of: source))
+        append("ce-type", EscapedName.text(of: name))
+        append("content-type", Self.contentType)
+        append("bridge-node", path.count == 1 ? path[0].name : path.map(\.name).joined(separator: ","))
+        if crossings > 1 { append("bridge-crossings", "\(crossings)") }
+        if attempt > 1 { append("bridge-attempt", "\(attempt)") }
+        append("ce-time", time)
+        append("bridge-cause", cause.map(EscapedName.text))
+        append("bridge-root", root.map(EscapedName.text))
+        append("traceparent", traceparent)
         return fields
     }
 
@@ -89,8 +96,8 @@ public struct EventHeaders: Hashable, Sendable {
     ///   - name: the event's name by the message's subject.
     ///   - reader: the node that reads; an event that has been there is refused.
     ///   - field: the value of a header field.
-    init(event name: String, reader: Node, field: (String) -> String?) throws(Mistake) {
-        func unescaped(_ key: String) -> String? {
+    init(event name: String, reader: Node, field: (StaticString) -> String?) throws(Mistake) {
+        func unescaped(_ key: StaticString) -> String? {
             guard let value = field(key), value.utf8.count <= 3 * 1024 else { return nil }
             return EscapedName.name(in: value)
         }
@@ -99,9 +106,7 @@ public struct EventHeaders: Hashable, Sendable {
         guard let source = unescaped("ce-source") else { throw Mistake("it has no source") }
         guard unescaped("ce-type") == name else { throw Mistake("its subject and its type differ") }
         guard field("content-type") == Self.contentType else { throw Mistake("its content is not \(Self.contentType)") }
-        let path = (field("bridge-node") ?? "").utf8.split(separator: UInt8(ascii: ","), maxSplits: Self.longestPath)
-        let nodes = path.compactMap { Node(String(Substring($0))) }
-        guard !nodes.isEmpty, nodes.count == path.count else { throw Mistake("it has no path of nodes") }
+        guard let nodes = Self.nodes(of: field("bridge-node") ?? "") else { throw Mistake("it has no path of nodes") }
         guard !nodes.contains(reader) else { throw Mistake("it has been at \(reader) before") }
         guard nodes.count <= Self.longestPath else { throw Mistake("it passed more than \(Self.longestPath) nodes") }
         self.init(
@@ -116,5 +121,13 @@ public struct EventHeaders: Hashable, Sendable {
             crossings: field("bridge-crossings").flatMap { UInt16($0) }.map { max(1, Int($0)) } ?? 1,
             attempt: field("bridge-attempt").flatMap { UInt32($0) }.map { max(1, Int($0)) } ?? 1
         )
+    }
+
+    /// The nodes of a path; nil if one of them has no name that a node can have.
+    private static func nodes(of path: String) -> [Node]? {
+        if let node = Node(path) { return [node] }
+        let names = path.utf8.split(separator: UInt8(ascii: ","), maxSplits: longestPath)
+        let nodes = names.compactMap { Node(String(Substring($0))) }
+        return nodes.isEmpty || nodes.count < names.count ? nil : nodes
     }
 }

@@ -90,6 +90,8 @@ struct ExportMachine<Event: Sendable>: Machine {
     }
 
     mutating func handle(_ input: Input) -> [Action] {
+        // Enough for a lone event, in one piece of memory.
+        actions.reserveCapacity(4)
         defer { actions.removeAll() }
         if case .ended = state { return [] }
         switch input {

@@ -51,7 +51,7 @@ final class Exporter: Sendable {
         // they make room are written together.
         try connection.subscribe(to: prefix + "*.*") { [machine] message in
             let parts = message.subject.utf8.dropFirst(prefix.utf8.count).split(separator: UInt8(ascii: "."))
-            guard parts.count == 2, let round = UInt64(Substring(parts[0])), let number = UInt64(Substring(parts[1]))
+            guard parts.count == 2, let round = UInt64(digits: parts[0]), let number = UInt64(digits: parts[1])
             else { return }
             let answer: PublishAnswer = message.isNoResponders ? .noStream : PublishAnswer(json: message.payload)
             machine.put(.answered(round: round, number: number, answer))
@@ -163,11 +163,14 @@ final class Exporter: Sendable {
         machine.put(.answered(round: message.round, number: message.number, answer))
     }
 
-    private static func fields(of message: Message, _ headers: EventHeaders) -> [(name: String, value: String)] {
+    private static func fields(of message: Message, _ headers: EventHeaders) -> [HeaderField] {
         var fields = headers.fields
-        fields.append((EventHeaders.identityField, message.event.identity))
-        fields.append(("Nats-Expected-Last-Sequence", "\(message.predecessor.sequence)"))
-        if let identity = message.predecessor.identity { fields.append(("Nats-Expected-Last-Msg-Id", identity)) }
+        fields.append(HeaderField(name: EventHeaders.identityField, value: message.event.identity))
+        let sequence = String(message.predecessor.sequence)
+        fields.append(HeaderField(name: "Nats-Expected-Last-Sequence", value: sequence))
+        if let identity = message.predecessor.identity {
+            fields.append(HeaderField(name: "Nats-Expected-Last-Msg-Id", value: identity))
+        }
         return fields
     }
 }

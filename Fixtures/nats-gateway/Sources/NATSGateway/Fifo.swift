@@ -20,9 +20,11 @@ struct Fifo<Element> {
         guard head < elements.count else { return nil }
         let element = elements[head].take()
         head += 1
-        // Removes empty places once they are half of all, so each costs little. If all are empty, frees the memory.
+        // Removes empty places once they are half of all, so each costs little. If all are empty, frees the memory,
+        // unless it is small.
         if head == elements.count {
-            (elements, head) = ([], 0)
+            elements.removeAll(keepingCapacity: head <= 16)
+            head = 0
         } else if head >= 64, head * 2 >= elements.count {
             elements.removeFirst(head)
             head = 0

@@ -104,6 +104,8 @@ struct ImportMachine<Event: Sendable>: Machine {
     }
 
     mutating func handle(_ input: Input) -> [Action] {
+        // Enough for a message, in one piece of memory.
+        actions.reserveCapacity(4)
         defer { actions.removeAll() }
         switch input {
         case .settled(let sequence, let refusal): settle(sequence, refusal)

@@ -9,11 +9,14 @@ final class Importer: Sendable {
         var reply: String?
         /// How many acknowledgements of the machine it replaces.
         var count = 0
+        /// Whether the thread that brings messages will acknowledge in its next pause.
+        var isLeftToPause = false
     }
 
     private let node: Node
     private let reader: Node
-    private let names: Set<String>
+    /// The names of the wanted events, by their subjects.
+    private let events: [String: String]
     private let window: Int
     private let keepingTime: Duration
     private let connection: NATSConnection
@@ -25,8 +28,6 @@ final class Importer: Sendable {
     private let acknowledgement = Mutex(Acknowledgement())
     /// Whether no look at the stream has failed yet.
     private let isAwaited = Mutex(true)
-    /// Whether another message waits for the thread that brings messages.
-    private let hasSuccessor = Atomic(false)
     private let machine: MachineQueue<ImportMachine<ImportedEvent>>
 
     init(
@@ -43,7 +44,7 @@ final class Importer: Sendable {
     ) {
         self.node = node
         self.reader = reader
-        self.names = names
+        events = Dictionary(uniqueKeysWithValues: names.map { (node.subject(of: $0), $0) })
         self.window = window
         self.keepingTime = keepingTime
         self.connection = connection
@@ -53,26 +54,32 @@ final class Importer: Sendable {
         machine = MachineQueue(DispatchQueue(label: "nats-gateway.import.\(node)"))
         // All consumers of this process have one subject, because the broker takes no wildcard subscription for a
         // consumer's subscriber.
-        messages.subscribe(to: deliverySubject) { [weak self] message in self?.receive(message) }
+        messages.subscribe(
+            to: deliverySubject,
+            { [weak self] message in self?.receive(message) },
+            pause: { [weak self] in self?.acknowledge(isPause: true) }
+        )
         machine.start(ImportMachine(node: reader, keepsPlaces: places != nil, known: places?.known[node])) {
             self.perform($0)
         } finish: {
-            self.acknowledge()
+            self.acknowledge(isPause: false)
         }
     }
 
     private func receive(_ message: borrowing NATSMessage) {
-        hasSuccessor.store(message.hasSuccessor, ordering: .relaxed)
-        if let input = Self.input(of: message, node: node, names: names, reader: reader) { machine.run(input) }
+        acknowledgement.withLock { $0.isLeftToPause = true }
+        if let input = input(of: message) { machine.run(input) }
     }
 
-    /// Tells the broker what is settled, unless another message waits: after that message this is called again.
+    /// Tells the broker what is settled; behind a message, in the next pause only.
     ///
-    /// After a quarter of the window the broker is told in any case, so that it never has to stop at a full window.
-    private func acknowledge() {
-        let isFollowed = hasSuccessor.load(ordering: .relaxed)
+    /// So one acknowledgement serves for all messages that come together. And the thread that brought a lone message
+    /// sleeps at once: the system often lets the host's thread wait on the same processor. After a quarter of the
+    /// window the broker is told in any case, so that it never has to stop at a full window.
+    private func acknowledge(isPause: Bool) {
         let reply = acknowledgement.withLock { kept -> String? in
-            guard !isFollowed || kept.count >= window / 4 else { return nil }
+            if isPause { kept.isLeftToPause = false }
+            guard !kept.isLeftToPause || kept.count >= window / 4 else { return nil }
             kept.count = 0
             return kept.reply.take()
         }
@@ -84,32 +91,32 @@ final class Importer: Sendable {
 
     func change(isConnected: Bool) { machine.put(isConnected ? .connected : .disconnected) }
 
-    func stop() { machine.stop() }
+    func stop() {
+        machine.stop()
+        acknowledge(isPause: true)
+    }
 
-    private static func input(
-        of message: borrowing NATSMessage,
-        node: Node,
-        names: Set<String>,
-        reader: Node
-    ) -> ImportMachine<ImportedEvent>.Input? {
+    private func input(of message: borrowing NATSMessage) -> ImportMachine<ImportedEvent>.Input? {
         let reply = message.reply
         guard let place = ConsumerPlace(reply: reply) else {
             // Heartbeats have no place.
             return message.field("Nats-Last-Consumer").flatMap { UInt64($0) }.map { .heartbeat(deliveries: $0) }
         }
         let identity = message.field(EventHeaders.identityField) ?? ""
-        guard let name = node.event(of: message.subject) else {
-            let subject = message.subject.prefix(200)
-            let mistake = "its subject \"\(subject)\" names no event of \(node)"
+        let subject = message.subject
+        guard let name = events[subject] else {
+            guard node.event(of: subject) == nil else {
+                return .arrived(place, reply: reply, identity: identity, .unwanted)
+            }
+            let mistake = "its subject \"\(subject.prefix(200))\" names no event of \(node)"
             return .arrived(place, reply: reply, identity: identity, .undecodable(mistake))
         }
-        guard names.contains(name) else { return .arrived(place, reply: reply, identity: identity, .unwanted) }
         do throws(EventHeaders.Mistake) {
             let headers = try EventHeaders(event: name, reader: reader) { message.field($0) }
             let event = ImportedEvent(node: node, headers: headers, payload: message.payload)
             return .arrived(place, reply: reply, identity: identity, .event(event))
         } catch {
-            let mistake = "\"\(message.subject)\": \(error.description)"
+            let mistake = "\"\(subject)\": \(error.description)"
             return .arrived(place, reply: reply, identity: identity, .undecodable(mistake))
         }
     }
@@ -185,6 +192,6 @@ final class Importer: Sendable {
 
     /// A broker before 2.10 filters by one subject at most, so for more names this gateway itself leaves out the rest.
     private var filter: String {
-        if names.count == 1, let name = names.first { node.subject(of: name) } else { node.subjects }
+        if events.count == 1, let subject = events.keys.first { subject } else { node.subjects }
     }
 }

@@ -44,8 +44,9 @@ final class MachineQueue<Worker: Machine>: Sendable {
         let finish: @Sendable () -> Void
 
         mutating func handle(_ input: Worker.Input) {
-            var inputs = [input]
-            while let input = inputs.popLast() {
+            var inputs: [Worker.Input] = []
+            var next: Worker.Input? = input
+            while let input = next {
                 for action in machine.handle(input) {
                     switch perform(action) {
                     case .done: break
@@ -53,6 +54,7 @@ final class MachineQueue<Worker: Machine>: Sendable {
                     case .timer(let time): deadline = time.map { .now() + $0.dispatchInterval }
                     }
                 }
+                next = inputs.popLast()
             }
         }
 
@@ -110,8 +112,16 @@ final class MachineQueue<Worker: Machine>: Sendable {
 
     /// Handles an input at once if the machine is idle; only from a thread that may wait for a broker.
     func run(_ input: Worker.Input) {
-        state.withLock { if !$0.isStopped { $0.entries.append(.input(input)) } }
-        handleEntries()
+        var run = state.withLock { state -> Run? in
+            guard !state.isStopped else { return nil }
+            if state.entries.isEmpty, let idle = state.idle.take() { return idle }
+            state.entries.append(.input(input))
+            return nil
+        }
+        guard run != nil else { return handleEntries() }
+        handle(.input(input), &run)
+        run?.finish()
+        handleEntries(with: &run)
     }
 
     /// Ends before the next turn: a thread that handles inputs goes on with those that it has taken.
@@ -142,6 +152,10 @@ final class MachineQueue<Worker: Machine>: Sendable {
             state.isAwaited = false
             return state.entries.isEmpty ? nil : state.idle.take()
         }
+        handleEntries(with: &run)
+    }
+
+    private func handleEntries(with run: inout Run?) {
         while run != nil, let entries = nextEntries(orIdle: &run) {
             for entry in entries { handle(entry, &run) }
             run?.finish()

@@ -12,6 +12,13 @@ import Synchronization
 final class MessageReader: Sendable {
     typealias Handler = @Sendable (borrowing NATSMessage) -> Void
 
+    /// What is called for a subject.
+    private struct Target {
+        let subject: String
+        let handler: Handler
+        let pause: @Sendable () -> Void
+    }
+
     /// A connection of the client.
     // Sendable: it is thread-safe, and freed by the thread that reads once the state no longer has it.
     private struct Connection: @unchecked Sendable {
@@ -19,12 +26,17 @@ final class MessageReader: Sendable {
     }
 
     private struct State {
-        var subjects: [(subject: String, handler: Handler)] = []
+        var targets: [Target] = []
         /// The connection that is read now.
         var connection: Connection?
         var isOpen = false
         var isClosed = false
     }
+
+    /// After this many milliseconds without a message the reader calls for a pause.
+    private static let pause = 1
+    /// How many messages may wait to be freed.
+    private static let mostHandled = 64
 
     private let settings: NATSSettings
     private let state = Mutex(State())
@@ -38,8 +50,11 @@ final class MessageReader: Sendable {
     /// Calls `handler` for each message of the subject, in order; called before ``open(onChange:)``.
     ///
     /// The handler may wait, for an answer over another connection too. Meanwhile no other message is read.
-    func subscribe(to subject: String, _ handler: @escaping Handler) {
-        state.withLock { $0.subjects.append((subject, handler)) }
+    ///
+    /// - Parameter pause: is called on the same thread after messages have come: once no message has come for a
+    ///   millisecond, or the connection has ended.
+    func subscribe(to subject: String, _ handler: @escaping Handler, pause: @escaping @Sendable () -> Void = {}) {
+        state.withLock { $0.targets.append(Target(subject: subject, handler: handler, pause: pause)) }
     }
 
     /// Connects and begins to read, unless this has been called before.
@@ -101,40 +116,66 @@ final class MessageReader: Sendable {
 
     /// Reads until the end of the connection, which this frees.
     private func serve(_ connection: OpaquePointer, telling tell: (ConnectionChange) -> Void) throws(NATSError) {
+        let targets = state.withLock(\.targets)
         var subscriptions: [(subscription: OpaquePointer, handler: Handler)] = []
+        // Whether messages have come since the last pause.
+        var isBusy = false
+        // The messages are freed in the pause, because the client wakes up a thread to free a message. The host's
+        // thread, which has an event to handle, would have to wait for that.
+        var handled: [OpaquePointer] = []
+        func freeHandled() {
+            for message in handled { natsMsg_Destroy(message) }
+            handled.removeAll(keepingCapacity: true)
+        }
         let isClosed = state.withLock { state in
             state.connection = Connection(object: connection)
             return state.isClosed
         }
         defer {
             state.withLock { $0.connection = nil }
+            freeHandled()
             for (subscription, _) in subscriptions { natsSubscription_Destroy(subscription) }
             natsConnection_Destroy(connection)
+            if isBusy { for target in targets { target.pause() } }
             tell(.disconnected)
         }
         guard !isClosed else { return }
-        for (subject, handler) in state.withLock(\.subjects) {
+        for target in targets {
             var subscription: OpaquePointer?
-            try NATSError.check(natsConnection_SubscribeSync(&subscription, connection, subject))
+            try NATSError.check(natsConnection_SubscribeSync(&subscription, connection, target.subject))
             guard let subscription else { preconditionFailure("the client has subscribed without a subscription") }
-            subscriptions.append((subscription, handler))
+            subscriptions.append((subscription, target.handler))
         }
         tell(.connected)
         while loop.isAttached, !self.isClosed {
             if loop.isWriting { natsConnection_ProcessWriteEvent(connection) }
-            guard loop.waitUntilReadable() else { continue }
-            reading.withLock { _ in natsConnection_ProcessReadEvent(connection) }
-            for (subscription, handler) in subscriptions { Self.takeMessages(of: subscription, handler) }
+            switch loop.waitUntilReadable(atMost: isBusy ? Self.pause : nil) {
+            case .readable:
+                reading.withLock { _ in natsConnection_ProcessReadEvent(connection) }
+                for (subscription, handler) in subscriptions {
+                    Self.takeMessages(of: subscription) { message in
+                        isBusy = true
+                        handler(message)
+                        handled.append(message.release())
+                        if handled.count >= Self.mostHandled { freeHandled() }
+                    }
+                }
+            case .woken: break
+            case .timeOver:
+                isBusy = false
+                for target in targets { target.pause() }
+                freeHandled()
+            }
         }
     }
 
-    private static func takeMessages(of subscription: OpaquePointer, _ handler: Handler) {
+    private static func takeMessages(of subscription: OpaquePointer, _ handle: (consuming NATSMessage) -> Void) {
         var count: Int32 = 0
         // Asking for a message that is not there takes far longer, because the client writes an error's text.
         while natsSubscription_GetPending(subscription, &count, nil) == NATS_OK, count > 0 {
             var message: OpaquePointer?
             guard natsSubscription_NextMsg(&message, subscription, 0) == NATS_OK, let message else { return }
-            handler(NATSMessage(message, of: subscription))
+            handle(NATSMessage(message))
         }
     }
 }

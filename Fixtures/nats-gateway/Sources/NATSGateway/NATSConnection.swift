@@ -212,9 +212,9 @@ final class NATSConnection: Sendable {
                 &subscription,
                 client.connection,
                 subject,
-                { _, subscription, received, closure in
+                { _, _, received, closure in
                     guard let received, let closure else { return }
-                    let message = NATSMessage(received, of: subscription)
+                    let message = NATSMessage(received)
                     Unmanaged<MessageCallback>.fromOpaque(closure).takeUnretainedValue().handler(message)
                 },
                 closure
@@ -228,24 +228,24 @@ final class NATSConnection: Sendable {
     func publish(
         to subject: String,
         reply: String,
-        headers: [(name: String, value: String)],
+        headers: [HeaderField],
         _ payload: [UInt8]
     ) throws(NATSError) {
         let message = try Self.message(to: subject, reply: reply, payload)
         defer { published.withLock { $0.append(Published(message: message)) } }
-        for field in headers { try NATSError.check(natsMsgHeader_Set(message, field.name, field.value)) }
+        try Self.set(headers, of: message)
         try NATSError.check(natsConnection_PublishMsg(client, message))
     }
 
     /// Publishes a message, writes it at once, and waits for its answer; nil if the answer may be lost.
     func request(
         to subject: String,
-        headers: [(name: String, value: String)],
+        headers: [HeaderField],
         _ payload: [UInt8]
     ) throws(NATSError) -> [UInt8]? {
         let message = try Self.message(to: subject, reply: nil, payload)
         defer { natsMsg_Destroy(message) }
-        for field in headers { try NATSError.check(natsMsgHeader_Set(message, field.name, field.value)) }
+        try Self.set(headers, of: message)
         var reply: OpaquePointer?
         let status = natsConnection_RequestMsg(&reply, client, message, settings.answerTime)
         switch status {
@@ -275,6 +275,12 @@ final class NATSConnection: Sendable {
             preconditionFailure("the client has made no message")
         }
         return message
+    }
+
+    private static func set(_ headers: [HeaderField], of message: OpaquePointer) throws(NATSError) {
+        for field in headers {
+            try NATSError.check(field.value.withCString { natsMsgHeader_Set(message, field.name.cString, $0) })
+        }
     }
 
     /// Publishes a text without headers, which needs no object that a thread of the client has to free.

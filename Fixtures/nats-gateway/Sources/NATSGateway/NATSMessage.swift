@@ -3,17 +3,18 @@ import CNATS
 /// A message that the client has received; this value owns and frees it.
 struct NATSMessage: ~Copyable {
     private let message: OpaquePointer
-    private let subscription: OpaquePointer?
 
     /// Takes ownership of a message.
-    ///
-    /// - Parameter subscription: the one that has brought the message; nil for an answer.
-    init(_ message: OpaquePointer, of subscription: OpaquePointer? = nil) {
-        self.message = message
-        self.subscription = subscription
-    }
+    init(_ message: OpaquePointer) { self.message = message }
 
     deinit { natsMsg_Destroy(message) }
+
+    /// Gives up the ownership: the caller has to free the message.
+    consuming func release() -> OpaquePointer {
+        let message = message
+        discard self
+        return message
+    }
 
     var subject: String { natsMsg_GetSubject(message).map { String(cString: $0) } ?? "" }
 
@@ -21,21 +22,15 @@ struct NATSMessage: ~Copyable {
 
     var isNoResponders: Bool { natsMsg_IsNoResponders(message) }
 
-    /// Whether the subscription has another message, which waits for this one's handler.
-    var hasSuccessor: Bool {
-        var count: Int32 = 0
-        return natsSubscription_GetPending(subscription, &count, nil) == NATS_OK && count > 0
-    }
-
     var payload: [UInt8] {
         guard let data = natsMsg_GetData(message) else { return [] }
         return [UInt8](UnsafeRawBufferPointer(start: data, count: Int(natsMsg_GetDataLength(message))))
     }
 
     /// The first value of a header field; nil if there is none, or it is no text.
-    func field(_ key: String) -> String? {
+    func field(_ name: StaticString) -> String? {
         var value: UnsafePointer<CChar>?
-        guard natsMsgHeader_Get(message, key, &value) == NATS_OK, let value else { return nil }
+        guard natsMsgHeader_Get(message, name.cString, &value) == NATS_OK, let value else { return nil }
         return String(validatingCString: value)
     }
 }

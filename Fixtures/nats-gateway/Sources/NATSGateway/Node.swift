@@ -7,7 +7,7 @@ public struct Node: Hashable, Sendable, CustomStringConvertible {
     ///
     /// - Returns: Nil for a name that a node cannot have.
     public init?(_ name: String) {
-        guard (1...64).contains(name.utf8.count), name.utf8.allSatisfy(EscapedName.isPlain) else { return nil }
+        guard (1...64).contains(name.utf8.count), EscapedName.isPlain(name) else { return nil }
         self.name = name
     }
 
@@ -25,7 +25,7 @@ public struct Node: Hashable, Sendable, CustomStringConvertible {
     /// The subject at which the node's gateway answers, so that a second gateway notices the first.
     var presence: String { "bridge-gateway.\(name)" }
 
-    func subject(of event: String) -> String { "bridge.\(name).\(EscapedName.text(of: event))" }
+    func subject(of event: String) -> String { "bridge." + name + "." + EscapedName.text(of: event) }
 
     /// The name of the event with such a subject; nil for any other subject.
     func event(of subject: String) -> String? {

@@ -11,6 +11,15 @@ import Darwin
 ///
 /// The client says what it wants from any of its threads, with its own locks held. So nothing here takes a lock.
 final class ReaderLoop: Sendable {
+    /// What has ended a wait.
+    enum End {
+        /// The socket can be read, or has failed, which a read finds out.
+        case readable
+        /// The client wants something else, or ``wake()`` was called.
+        case woken
+        case timeOver
+    }
+
     private let socket = Atomic<CInt>(-1)
     private let isWritingWanted = Atomic(false)
     /// The two ends of a pipe, in which one byte wakes up the thread that waits.
@@ -92,23 +101,25 @@ final class ReaderLoop: Sendable {
 
     /// Waits until there is something to read, or the client wants something else.
     ///
-    /// - Returns: Whether the socket can be read, or has failed, which a read finds out.
-    func waitUntilReadable() -> Bool {
+    /// - Parameter time: how long this waits, in milliseconds; nil for no limit.
+    func waitUntilReadable(atMost time: Int?) -> End {
         let events = isWriting ? POLLIN | POLLOUT : POLLIN
-        return wait(for: pollfd(fd: socket.load(ordering: .acquiring), events: Int16(events), revents: 0), atMost: -1)
+        let socket = pollfd(fd: socket.load(ordering: .acquiring), events: Int16(events), revents: 0)
+        return wait(for: socket, atMost: time.map { CInt($0) } ?? -1)
     }
 
     /// Waits until ``wake()``, or for a time in milliseconds.
     func wait(atMost time: Int) { _ = wait(for: pollfd(fd: -1, events: 0, revents: 0), atMost: CInt(time)) }
 
-    private func wait(for socket: pollfd, atMost time: CInt) -> Bool {
+    private func wait(for socket: pollfd, atMost time: CInt) -> End {
         var waits = (socket, pollfd(fd: bell.reading, events: Int16(POLLIN), revents: 0))
         let count = withUnsafeMutablePointer(to: &waits) {
             $0.withMemoryRebound(to: pollfd.self, capacity: 2) { poll($0, 2, time) }
         }
-        guard count > 0 else { return false }
+        // A signal has ended a wait with a negative count.
+        guard count > 0 else { return count == 0 ? .timeOver : .woken }
         if waits.1.revents != 0 { silence() }
-        return Int32(waits.0.revents) & ~POLLOUT != 0
+        return Int32(waits.0.revents) & ~POLLOUT != 0 ? .readable : .woken
     }
 
     /// Forgets the calls of ``wake()`` so far.

@@ -9,30 +9,36 @@ enum EventTime {
         let (seconds, fraction) = nanoseconds.quotientAndRemainder(dividingBy: nanosecondsPerSecond)
         let (day, second) = Int(seconds).quotientAndRemainder(dividingBy: secondsPerDay)
         let date = Date(day: day)
-        var text: [UInt8] = []
-        text.reserveCapacity(30)
-        func write(_ number: Int, _ digits: Int, _ sign: Unicode.Scalar) {
-            var divisor = 1
-            for _ in 1..<digits { divisor *= 10 }
-            while divisor > 0 {
-                text.append(UInt8(ascii: "0") + UInt8(number / divisor % 10))
-                divisor /= 10
+        return String(unsafeUninitializedCapacity: 30) { text in
+            var count = 0
+            func write(_ number: Int, _ digits: Int, _ sign: Unicode.Scalar) {
+                var rest = number
+                for index in (count..<count + digits).reversed() {
+                    text[index] = UInt8(ascii: "0") + UInt8(rest % 10)
+                    rest /= 10
+                }
+                text[count + digits] = UInt8(ascii: sign)
+                count += digits + 1
             }
-            text.append(UInt8(ascii: sign))
+            write(date.year, 4, "-")
+            write(date.month, 2, "-")
+            write(date.day, 2, "T")
+            write(second / 3_600, 2, ":")
+            write(second / 60 % 60, 2, ":")
+            write(second % 60, 2, ".")
+            write(Int(fraction), 9, "Z")
+            return count
         }
-        write(date.year, 4, "-")
-        write(date.month, 2, "-")
-        write(date.day, 2, "T")
-        write(second / 3_600, 2, ":")
-        write(second / 60 % 60, 2, ":")
-        write(second % 60, 2, ".")
-        write(Int(fraction), 9, "Z")
-        return String(decoding: text, as: UTF8.self)
     }
 
     /// The nanoseconds since 1970; nil for any other text, and for a time that no event can have.
     static func nanoseconds(of text: String) -> UInt64? {
-        var rest = Array(text.utf8)[...]
+        var text = text
+        return text.withUTF8 { nanoseconds(of: $0[...]) }
+    }
+
+    private static func nanoseconds(of text: Slice<UnsafeBufferPointer<UInt8>>) -> UInt64? {
+        var rest = text
         func number(_ digits: ClosedRange<Int>, _ sign: Unicode.Scalar) -> (value: Int, digits: Int)? {
             let found = rest.prefix { (0x30...0x39).contains($0) }
             guard digits.contains(found.count) else { return nil }

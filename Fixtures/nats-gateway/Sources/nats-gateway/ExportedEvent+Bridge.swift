@@ -9,13 +9,14 @@ extension ExportedEvent {
     ///   - crossings: how many times the event's chain of causes has crossed, this crossing included.
     init(_ delivery: UnsettledDelivery<UntypedEvent>, from node: Node, crossings: Int) {
         let context = delivery.context
+        let id = context.id.description
         self.init(
-            id: context.id.description,
+            id: id,
             payload: delivery.event.payload,
             isRepeat: context.attempt > 1,
             isReplay: context.isReplay
         ) {
-            EventHeaders(of: delivery, from: node, crossings: crossings)
+            EventHeaders(of: delivery, id: id, from: node, crossings: crossings)
         } settle: { refusal in
             if let refusal { delivery.refuse(NeverStored(description: refusal)) } else { delivery.acknowledge() }
         }
@@ -23,10 +24,16 @@ extension ExportedEvent {
 }
 
 extension EventHeaders {
-    fileprivate init(of delivery: UnsettledDelivery<UntypedEvent>, from node: Node, crossings: Int) {
+    /// - Parameter id: the event's identity, as ``EventID/description`` writes it.
+    fileprivate init(
+        of delivery: UnsettledDelivery<UntypedEvent>,
+        id: String,
+        from node: Node,
+        crossings: Int
+    ) {
         let context = delivery.context
         self.init(
-            id: context.id.description,
+            id: id,
             source: context.id.origin,
             name: delivery.event.name,
             time: EventTime.text(of: context.nanosecondsSinceEpoch),

@@ -31,7 +31,7 @@ extension NATSGateway.ImportedEvent {
 extension EventID {
     /// The identity with the node in front of its process's name.
     fileprivate func named(by node: Node) -> EventID {
-        EventID(origin: "\(node)/\(origin)", incarnation: incarnation, number: number)
+        EventID(origin: node.name + "/" + origin, incarnation: incarnation, number: number)
     }
 
     /// How this node spells an identity from another node: of a process there, of this node, or of a third one.

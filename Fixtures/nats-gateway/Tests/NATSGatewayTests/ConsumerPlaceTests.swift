@@ -18,7 +18,9 @@ import Testing
 
     @Test(arguments: [
         "", "$JS.ACK", "_INBOX.a.b.c.d.e.f.g.h", "$JS.ACK.s.c.1.x.5.1.2", "$JS.ACK.s.c.1.-1.5.1.2",
-        "$JS.ACK.s.c.1.18446744073709551615.5.1.2", "$JS.ACK.s.c.1.17.5.1", "$JS.ACK.s.c.1.17.5.1.", "........",
+        "$JS.ACK.s.c.1.18446744073709551615.5.1.2", "$JS.ACK.s.c.1.9223372036854775808.5.1.2",
+        "$JS.ACK.s.c.1.99999999999999999999.5.1.2", "$JS.ACK.s.c.1.+17.5.1.2", "$JS.ACK.s.c.1.17.5.1",
+        "$JS.ACK.s.c.1.17.5.1.", "$JS.ACK.domain.s.c.1.17.5.1.2", "........",
     ])
     func anythingElseIsNoPlace(_ reply: String) {
         #expect(ConsumerPlace(reply: reply) == nil)

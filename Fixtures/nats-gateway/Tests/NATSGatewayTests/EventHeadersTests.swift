@@ -18,11 +18,11 @@ import Testing
     }
 
     private func read(_ fields: [String: String], as name: String = "BoxOrdered") throws -> EventHeaders {
-        try EventHeaders(event: name, reader: try node("paris")) { fields[$0] }
+        try EventHeaders(event: name, reader: try node("paris")) { fields["\($0)"] }
     }
 
     private func fields(of headers: EventHeaders) -> [String: String] {
-        Dictionary(uniqueKeysWithValues: headers.fields.map { ($0.name, $0.value) })
+        Dictionary(uniqueKeysWithValues: headers.fields.map { ("\($0.name)", $0.value) })
     }
 
     @Test(arguments: ["BoxOrdered", "a.b > *", "Größe", "line\r\nNats-Msg-Id: x"])

@@ -38,7 +38,7 @@ import Testing
         let event = try await exported(attempt: attempt)
         #expect(event.isRepeat == (attempt > 1))
         #expect(event.headers().attempt == attempt)
-        let field = event.headers().fields.first { $0.name == "bridge-attempt" }
+        let field = event.headers().fields.first { "\($0.name)" == "bridge-attempt" }
         #expect(field?.value == (attempt > 1 ? "\(attempt)" : nil))
     }
 }

@@ -57,7 +57,11 @@ struct GatewayFlowTests {
         let error = #expect(throws: NATSError.self) { _ = try client.request(to: subject, headers: [], [0xF6]) }
         #expect(error?.status == NATS_NO_RESPONDERS)
         _ = try client.tail(of: berlin, withRecent: false, limits: .init(bytes: 1 << 20, age: 1))
-        let answer = try client.request(to: subject, headers: [(EventHeaders.identityField, "event-1")], [0xF6])
+        let answer = try client.request(
+            to: subject,
+            headers: [HeaderField(name: EventHeaders.identityField, value: "event-1")],
+            [0xF6]
+        )
         #expect(answer.map { PublishAnswer(json: $0) } == .stored)
     }
 

@@ -289,4 +289,27 @@ struct GatewayNetworkTests {
         reader.close()
         #expect(!isEnded.value)
     }
+
+    @Test func readerPausesOnceBehindTheMessagesThatCameTogether() async throws {
+        let broker = try Broker()
+        try broker.start()
+        let reader = MessageReader(.test(broker.url))
+        let happenings = Changing<[String]>([])
+        reader.subscribe(
+            to: "subject",
+            { _ in happenings.change { $0.append("message") } },
+            pause: { happenings.change { $0.append("pause") } }
+        )
+        let isConnected = Changing(false)
+        reader.open { if case .connected = $0 { isConnected.change { $0 = true } } }
+        await isConnected.wait { $0 }
+        let client = try await NATSConnection.connected(to: broker.url)
+        for count in 1...3 {
+            try client.publish(to: "subject", text: "x")
+            await happenings.wait { all in all.last == "pause" && all.count { $0 == "message" } == count }
+        }
+        client.close()
+        reader.close()
+        #expect(happenings.value == ["message", "pause", "message", "pause", "message", "pause"])
+    }
 }

@@ -193,7 +193,7 @@ struct GatewayTests {
             _ = try client.tail(of: berlin, withRecent: false, limits: .init(bytes: 1 << 20, age: 1))
             for id in ids {
                 let headers = EventHeaders(id: id, source: "s", name: "Counted", path: [berlin])
-                let fields = headers.fields + [(EventHeaders.identityField, id)]
+                let fields = fields(headers).merging(["Nats-Msg-Id": id]) { $1 }
                 try client.store(berlin.subject(of: "Counted"), fields, [0x01])
             }
         }
@@ -306,7 +306,7 @@ struct GatewayTests {
         let ids = times.indices.map { "orders-1f-\($0 + 1)" }
         for (id, time) in zip(ids, times) {
             let headers = EventHeaders(id: id, source: "s", name: "Counted", time: time, path: [berlin])
-            let fields = headers.fields + [(EventHeaders.identityField, id)]
+            let fields = fields(headers).merging(["Nats-Msg-Id": id]) { $1 }
             try client.store(berlin.subject(of: "Counted"), fields, [0x01])
         }
         await paris.wait { $0.arrivals.count >= ids.count }
@@ -457,7 +457,7 @@ struct GatewayTests {
     // MARK: - Another client of the broker
 
     private func fields(_ headers: EventHeaders) -> [String: String] {
-        Dictionary(uniqueKeysWithValues: headers.fields.map { ($0.name, $0.value) })
+        Dictionary(uniqueKeysWithValues: headers.fields.map { ("\($0.name)", $0.value) })
     }
 
     private func client(_ broker: Broker) async throws -> NATSConnection {
@@ -468,7 +468,7 @@ struct GatewayTests {
     private func writeRaw(to subject: String, _ fields: [String: String], _ broker: Broker) async throws {
         let client = try await client(broker)
         defer { client.close() }
-        try client.store(subject, fields.map { ($0.key, $0.value) }, [0x01])
+        try client.store(subject, fields, [0x01])
     }
 
     private func purge(_ stream: String, _ broker: Broker) async throws {

@@ -17,14 +17,14 @@ extension NATSConnection {
     }
 
     /// Publishes a message and waits until it is stored.
-    func store(_ subject: String, _ headers: [(name: String, value: String)], _ payload: [UInt8]) throws {
+    func store(_ subject: String, _ headers: [String: String], _ payload: [UInt8]) throws {
         var message: OpaquePointer?
         try payload.withUnsafeBytes { bytes in
             let data = bytes.baseAddress?.assumingMemoryBound(to: CChar.self)
             try NATSError.check(natsMsg_Create(&message, subject, nil, data, Int32(bytes.count)))
         }
         defer { natsMsg_Destroy(message) }
-        for field in headers { try NATSError.check(natsMsgHeader_Set(message, field.name, field.value)) }
+        for (name, value) in headers { try NATSError.check(natsMsgHeader_Set(message, name, value)) }
         var code = jsErrCode(rawValue: 0)
         try NATSError.check(js_PublishMsg(nil, jetStream, message, nil, &code), code)
     }
