@@ -25,7 +25,7 @@ package struct StrandExecutor: Sendable {
         self.schedule = schedule
     }
 
-    /// The threads that publish the events of this source; what is left after a burst is for any free thread.
+    /// The threads that publish the events of this source; what they leave is for any free thread.
     static func publishingThreads(of source: EventSource) -> StrandExecutor {
         StrandExecutor(source, isInline: true, schedule: anywhere.schedule)
     }
@@ -61,8 +61,9 @@ package struct StrandExecutor: Sendable {
 /// The strand is scheduled when it goes from idle to busy. One block on the queue then works until the strand is empty
 /// or a burst of events is handled. The handlers run one at a time, also on a concurrent queue.
 ///
-/// An inline strand is not scheduled for its first event: the publishing thread works it off, unless another thread is
-/// in the strand. That thread then handles the event, too, up to the end of a burst.
+/// An inline strand is not scheduled when an event comes: each publishing thread handles the event that it delivers,
+/// and no other. So the time of a handler counts for its own event, also on the thread of a link. If that event is not
+/// the oldest, or another thread is in the strand, a free thread works the strand off.
 final class DeliveryStrand: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let executor: StrandExecutor
@@ -70,12 +71,21 @@ final class DeliveryStrand: @unchecked Sendable {
     private let lock: Lock
     private let arrivals = ArrivalFlag()
     private var backlog: Backlog
-    /// Whether a thread works the strand off or will.
-    private var isScheduled = false
+    private var turn = Turn.free
     /// Whether a batch of events has been taken out of the strand; its events may belong to any subscriber.
     private var isBatchOut = false
     /// Subscribers that were removed while a batch was out; they live until its events are handled.
     private var departed: [StrandSubscriber] = []
+
+    /// What a thread does in the strand, or will do.
+    private enum Turn {
+        /// No thread is in the strand. Each event that waits in an inline strand has a call yet to come.
+        case free
+        /// A publishing thread handles its own event. Each event that waits has a call yet to come.
+        case ownEvent
+        /// The strand is worked off.
+        case allEvents
+    }
 
     /// After the batch that reaches this many events, the strand leaves the queue to other blocks for a turn.
     private static let burst = 256
@@ -99,21 +109,34 @@ final class DeliveryStrand: @unchecked Sendable {
     ) -> Bool {
         backlog.append(event, stamp, tracker, for: subscriber)
         if executor.isInline { return false }
-        defer { isScheduled = true }
-        return !isScheduled
+        defer { turn = .allEvents }
+        return turn == .free
     }
 
     func schedule() {
         executor.schedule { self.workOff() }
     }
 
-    /// Works off an inline strand, unless another thread does.
+    /// Handles the event that the calling thread delivers, for one of its subscribers in this inline strand.
+    ///
+    /// A publishing thread calls this once for each of these subscribers, after it has put the event into the strand.
+    /// If the event is not the oldest here, the thread that has put the oldest in may be in another handler for long.
     func workOffHere() {
-        let isFirst = lock.withLock {
-            defer { isScheduled = true }
-            return !isScheduled
+        let id = DeliveryThread.current.resolvedContext()?.id
+        var isForOthers = false
+        let own = lock.withLock {
+            guard let oldest = backlog.first, turn == .free else {
+                // The thread in the strand may have left the event behind, for this call.
+                if turn != .free { turn = .allEvents }
+                return DeliveryBatch()
+            }
+            isForOthers = oldest.context.id != id
+            turn = isForOthers ? .allEvents : .ownEvent
+            isBatchOut = !isForOthers
+            return isForOthers ? DeliveryBatch() : backlog.take(atMost: 1)
         }
-        if isFirst { workOff() }
+        if isForOthers { return schedule() }
+        if !own.isEmpty { workOff(beginningWith: own, atMost: 1) }
     }
 
     var isInline: Bool { executor.isInline }
@@ -128,11 +151,14 @@ final class DeliveryStrand: @unchecked Sendable {
         lock.withLock { backlog.giveBack(places) }
     }
 
-    private func workOff() {
+    /// - Parameters:
+    ///   - own: what has been taken out of the strand already.
+    ///   - limit: no more events are taken out after this many.
+    private func workOff(beginningWith own: DeliveryBatch = DeliveryBatch(), atMost limit: Int = burst) {
         let thread = DeliveryThread.current
-        var batch = DeliveryBatch()
+        var batch = own
         var handled = 0
-        while takeNext(&batch, handled) {
+        repeat {
             var left = batch
             while let place = left.takeNext() {
                 handled += 1
@@ -141,14 +167,15 @@ final class DeliveryStrand: @unchecked Sendable {
                     unsafeDowncast(owner, to: StrandSubscriber.self).handle(place, on: thread)
                 }
             }
-        }
+        } while takeNext(&batch, handled, limit)
     }
 
-    /// - Returns: Whether `batch` has events. If not, the strand is scheduled again: at once if events still wait,
-    ///   otherwise when the next event comes.
-    private func takeNext(_ batch: inout DeliveryBatch, _ handled: Int) -> Bool {
-        let isOver = handled >= Self.burst
-        // A burst is under way, so the next event probably comes soon. A publishing thread has other work than to wait.
+    /// - Returns: Whether `batch` has events. If not, the strand is scheduled again: at once if events wait that may
+    ///   have no call yet to come, otherwise when the next event comes.
+    private func takeNext(_ batch: inout DeliveryBatch, _ handled: Int, _ limit: Int) -> Bool {
+        let isOver = handled >= limit
+        // A burst is under way, so the next event probably comes soon. The next event of an inline strand should find
+        // the strand free, for the thread that publishes it.
         var mayWait = handled > 1 && !isOver && !executor.isInline
         while true {
             lock.lockSoon()
@@ -157,8 +184,8 @@ final class DeliveryStrand: @unchecked Sendable {
             isBatchOut = !batch.isEmpty
             let gone = departed
             if !gone.isEmpty { departed = [] }
-            let isLeft = isOver && !backlog.isEmpty
-            isScheduled = isBatchOut || isLeft || mayWait
+            let isLeft = isOver && turn == .allEvents && !backlog.isEmpty
+            turn = isBatchOut || isLeft || mayWait ? .allEvents : .free
             lock.unlock()
             withExtendedLifetime(gone) {}
             if !batch.isEmpty { return true }

@@ -67,9 +67,9 @@ extension EventPublisher {
     /// handler's delivery is acknowledged, which may be later and on another thread.
     ///
     /// All these handlers of one publisher form one strand: they run one at a time, and in the order of the events. If
-    /// a thread publishes an event while another thread is in the strand, that other thread calls the handler, and
-    /// leaves the rest to a free thread after 256 events. If this publisher delivers on a queue by default, the handler
-    /// is called there. Otherwise like the call for a handler on a queue.
+    /// a thread publishes an event while the strand is busy or has older events, a free thread calls the handler. If
+    /// this publisher delivers on a queue by default, the handler is called there. Otherwise like the call for a
+    /// handler on a queue.
     public func subscribe<E: DomainEvent>(
         to type: E.Type,
         acknowledging: ManualAcknowledgement,
@@ -209,8 +209,8 @@ extension EventPublisher {
         )
         if strand.isInline {
             // The caller comes first: an event that is put into the strand before there is a call for it would wait for
-            // the next. The caller has a gate of its own: its calls also handle events of other subscriptions, and
-            // `cancelAndWait()` of this subscription does not wait for those.
+            // the next. The caller has a gate of its own: its calls may handle the event for another subscription, and
+            // `cancelAndWait()` of this subscription does not wait for that.
             let caller = InlineSubscriber<E>(site: site, owner: subscriber.gate) { _ in strand.workOffHere() }
             withExtendedLifetime(channel.put(inline: caller)) {}
         }

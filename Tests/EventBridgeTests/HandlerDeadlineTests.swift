@@ -2,6 +2,7 @@ import DomainEvents
 import EventBridge
 import EventBridgeTesting
 import ExampleDomain
+import Foundation
 import Supervision
 import TestSupport
 import Testing
@@ -101,6 +102,33 @@ struct HandlerDeadlineTests {
         await bridge.shutdown()
         #expect(reports.exits.all.allSatisfy { $0.wasAsked })
         reports.end()
+    }
+
+    @Test("C10: handlers that acknowledge by their own call, without a queue, are left alone as well")
+    func manualAndInTime() async throws {
+        let exits = Collected<WorkerExited>()
+        let attempts = Collected<Int>()
+        let subscription = publisher.subscribe(to: WorkerExited.self) { exits.add($0) }
+        let worker = InMemoryWorker(
+            subscribes: [WorkRequested.self],
+            limits: WorkerLimits(handlerDeadline: .milliseconds(2_500))
+        ) { publisher in
+            [
+                publisher.subscribe(to: WorkRequested.self, acknowledging: .manually) { delivery in
+                    // The time that the handler takes is what this is about.
+                    Thread.sleep(forTimeInterval: 0.2)
+                    attempts.add(delivery.context.attempt)
+                    delivery.acknowledge()
+                }
+            ]
+        }
+        let bridge = try await BridgeHost.inMemory(publisher, workers: [worker])
+        for number: Int64 in 1...25 { publisher.publish(WorkRequested(number: number, text: "")) }
+        await attempts.wait { $0.count >= 25 }
+        await bridge.shutdown()
+        #expect(attempts.all == Array(repeating: 1, count: 25))
+        #expect(exits.all.allSatisfy { $0.wasAsked })
+        subscription.cancel()
     }
 
     @Test("C10: events that wait in a task's queue behind one that hangs get no strike")
