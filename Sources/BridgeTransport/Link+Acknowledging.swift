@@ -18,25 +18,45 @@ extension Link {
         act(on: urgency)
     }
 
-    /// Refuses and so settles an event; tells the sender why, if this side can still write to the sender.
+    /// Refuses and so settles an event, and takes it out of the window.
     package func refuse(_ sequence: UInt64, _ reason: Refusal.Reason, text: String) {
-        let (urgency, brokenStream) = lock.withLock { () -> (ReceiveWindow.Urgency, (any ByteStream)?) in
+        if queueRefusal(of: sequence, reason, text) { refusedEventLeft(sequence) }
+        pump()
+    }
+
+    /// Refuses and so settles an event, which stays in the window until ``refusedEventLeft(_:)``; tells the sender why,
+    /// if this side can still write to the sender.
+    ///
+    /// - Returns: False if the link is broken off; then the event stays unsettled and in the window.
+    package func tellRefusal(of sequence: UInt64, _ reason: Refusal.Reason, text: String) -> Bool {
+        defer { pump() }
+        return queueRefusal(of: sequence, reason, text)
+    }
+
+    private func queueRefusal(of sequence: UInt64, _ reason: Refusal.Reason, _ text: String) -> Bool {
+        let (isSettled, brokenStream) = lock.withLock { () -> (Bool, (any ByteStream)?) in
             if ending.isWritable, !ending.takesMessages {
                 // The link is broken off, and tells the peer nothing more: no acknowledgement may settle the event.
                 receiving.isPending(sequence)
                 // No handler has the event any more, so it is not to blame for this process's end.
                 sharedHead?.closed(sequence)
-                return (.none, nil)
+                return (false, nil)
             }
             let refusal = Refusal(sequence: sequence, reason: reason.rawValue, text: text.shortened())
             // After the stream's end, or this side's goodbye, no writer would take the refusal out of the batch.
             let isTold = ending.takesMessages && !farewell.hasLeft
-            let broken = isTold ? limit(batch.queue(.refuse(refusal))) : nil
-            return (noted(sequence, receiving.refused(sequence, isQuietAwaited: waiters.isQuietAwaited)), broken)
+            return (true, isTold ? limit(batch.queue(.refuse(refusal))) : nil)
+        }
+        brokenStream?.finishReading()
+        return isSettled
+    }
+
+    /// Notes that an event which was refused leaves the window.
+    package func refusedEventLeft(_ sequence: UInt64) {
+        let urgency = lock.withLock {
+            noted(sequence, receiving.refused(sequence, isQuietAwaited: waiters.isQuietAwaited))
         }
         act(on: urgency)
-        brokenStream?.finishReading()
-        pump()
     }
 
     /// With the lock held, notes on the shared page that no handler has the event; returns what ``watched(_:)`` says.

@@ -7,7 +7,7 @@ package enum EventDisposition {
     case handled
     /// Neither this process nor any peer that the event could be passed on to wants it.
     case unwanted
-    /// Handlers still have the event: `Link.eventHandled(_:)` or `Link.refuse(_:)` will be called.
+    /// Handlers still have the event: `Link.eventHandled(_:)` or `Link.refusedEventLeft(_:)` will be called.
     case pending
     case refused(Refusal.Reason, text: String)
 }

@@ -6,8 +6,8 @@ import Locks
 /// The end of a peer's event here: its handlers have returned, it lies in the outboxes of all peers that want it, and
 /// these peers have room again.
 ///
-/// Until then the event stays unacknowledged and fills its sender's window. This slows a process that publishes faster
-/// than another can take, and no other process.
+/// Until then the event stays unacknowledged and fills its sender's window, even if it was refused, which the sender
+/// hears at once. This slows a process that publishes faster than another can take, and no other process.
 final class Settlement: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
@@ -27,7 +27,7 @@ final class Settlement: @unchecked Sendable {
     private let lock = Lock()
     private var openParts: Int
     private var wasUnwanted = false
-    private var refusal: (reason: Refusal.Reason, text: String)?
+    private var wasRefused = false
 
     /// - Parameters:
     ///   - origin: the peer that offered the event over `link`.
@@ -70,9 +70,12 @@ final class Settlement: @unchecked Sendable {
     }
 
     func refused(_ reason: Refusal.Reason, text: String) {
-        lock.withLock { refusal = (reason, text) }
-        // The sender must learn of the refusal while a publisher in its process still waits for the receipt.
-        finishPart()
+        // The sender must learn of the refusal while a publisher in its process still waits for the receipt. So only
+        // the event's place in the window waits for room at other peers.
+        let isSettled = link.tellRefusal(of: sequence, reason, text: text)
+        lock.withLock { wasRefused = true }
+        // A link that is broken off is told nothing more.
+        if isSettled { finishPart() }
         guard let receipt else { return }
         link.sendReceipt(
             of: receipt.id,
@@ -96,13 +99,13 @@ final class Settlement: @unchecked Sendable {
     }
 
     private func finishPart() {
-        let (isDone, refusal, wasUnwanted) = lock.withLock {
+        let (isDone, wasRefused, wasUnwanted) = lock.withLock {
             openParts -= 1
-            return (openParts == 0, self.refusal, self.wasUnwanted)
+            return (openParts == 0, self.wasRefused, self.wasUnwanted)
         }
         guard isDone else { return }
-        if let (reason, text) = refusal {
-            link.refuse(sequence, reason, text: text)
+        if wasRefused {
+            link.refusedEventLeft(sequence)
         } else {
             link.eventHandled(sequence, wasUnwanted: wasUnwanted)
         }

@@ -134,6 +134,67 @@ struct BackPressureTests {
         for subscription in subscriptions { subscription.cancel() }
     }
 
+    @Test("a request that the host refuses ends at once, and is not reported when a slow worker has room again")
+    func refusedRequest() async throws {
+        let gate = ErrandGate()
+        let arrived = Collected<Int>()
+        let (errors, reports) = (Collected<String>(), Collected<String>())
+        let subscription = publisher.subscribe(to: ErrandParcel.self) { _ in throw ErrandBroken() }
+        let bridge = try await BridgeHost.inMemory(
+            publisher,
+            workers: [
+                InMemoryWorker("first", subscribes: [ErrandsBegun.self, ErrandGiven.self]) { publisher in
+                    [
+                        publisher.subscribe(to: ErrandsBegun.self) { _ async in
+                            do {
+                                _ = try await publisher.request(
+                                    ErrandParcel(number: 1, filler: Self.filler),
+                                    awaiting: ErrandDone.self,
+                                    within: .seconds(240)
+                                )
+                            } catch {
+                                errors.add("\((error as? DeliveryError)?.code == .refused)")
+                            }
+                        },
+                        publisher.subscribe(to: ErrandGiven.self) {
+                            publisher.publish(ErrandParcel(number: $0.number, filler: ""))
+                        },
+                        publisher.subscribe(to: EventRefused.self) { reports.add("\($0.event) \($0.id)") },
+                    ]
+                },
+                InMemoryWorker(
+                    "third",
+                    subscribes: [ErrandParcel.self],
+                    limits: WorkerLimits(outbox: 1_024)
+                ) { publisher in
+                    [
+                        publisher.subscribe(to: ErrandParcel.self) { parcel in
+                            gate.block()
+                            arrived.add(parcel.number)
+                        }
+                    ]
+                },
+            ]
+        )
+        publisher.publish(ErrandsBegun())
+        // The slow worker has no room: the error does not wait for that.
+        #expect(await errors.wait(for: 1) == ["true"])
+        gate.open()
+        await arrived.wait(for: 1)
+        await bridge.waitUntilIdle()
+        // The report of an event that no call waits for comes behind a report of the first.
+        let marker = Collected<String>()
+        let marked = publisher.subscribe(to: ErrandParcel.self) { _ in
+            if let id = EventContext.current?.id { marker.add("ErrandParcel \(id)") }
+        }
+        publisher.publish(ErrandGiven(number: 2))
+        await reports.wait(for: 1)
+        #expect(reports.all == marker.all)
+        await bridge.shutdown()
+        subscription.cancel()
+        marked.cancel()
+    }
+
     @Test("a slow handler in the host slows the sender at the beginning of a chain, be it the host itself")
     func chainFromHost() async throws {
         let count = 20_000

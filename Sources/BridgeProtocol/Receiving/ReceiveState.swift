@@ -145,7 +145,7 @@ package struct ReceiveState: ~Copyable, Sendable {
     /// Whether the peer would have to be told at once if all that has arrived were handled.
     package var mayBecomeUrgent: Bool { window.mayBecomeUrgent }
 
-    /// An event is refused, which settles it.
+    /// An event that was refused leaves the window.
     package mutating func refused(_ sequence: UInt64, isQuietAwaited: Bool) -> ReceiveWindow.Urgency {
         refusedEvents += 1
         return handled(sequence, isQuietAwaited: isQuietAwaited)
