@@ -103,25 +103,26 @@ final class ControlService: @unchecked Sendable {
 
     private func take(_ command: WatchedCommand, _ worker: String) {
         guard let indices = indices(of: worker) else { return }
-        guard mayAwaitAnother() else {
-            return answer(
-                "worker \(quoted(worker)) was left alone: \(Self.mostAwaited) commands wait for their outcome already"
-            )
+        if awaitOutcome(of: command, { begin(command, indices) }) { return }
+        answer("worker \(quoted(worker)) was left alone: \(Self.mostAwaited) commands wait for their outcome already")
+    }
+
+    /// Begins a command, and waits in a task for its outcome, unless too many commands wait for theirs.
+    ///
+    /// - Returns: Whether the command was begun; if so, its sender gets an answer.
+    private func awaitOutcome(
+        of command: WatchedCommand,
+        _ begin: () -> (begun: [Begun], remarks: [String])
+    ) -> Bool {
+        let mayBegin = lock.withLock {
+            guard awaited < Self.mostAwaited else { return false }
+            awaited += 1
+            return true
         }
+        guard mayBegin else { return false }
         let context = EventContext.current
-        var begun: [Begun] = []
-        var remarks: [String] = []
-        switch command {
-        case .start: (begun, remarks) = start(indices)
-        case .stop:
-            for index in indices.reversed() { core.stopWorker(index) }
-            // The starts are counted after the loop, because from then on only another request starts these workers.
-            begun = startCounts(of: indices)
-        case .restart:
-            begun = startCounts(of: indices)
-            for index in indices { core.restart(index) }
-        }
-        Task(executorPreference: Simulation.taskExecutor) { [self, begun, remarks] in
+        let (begun, remarks) = begin()
+        Task(executorPreference: Simulation.taskExecutor) { [self] in
             var refusal: String?
             for (index, starts) in begun where refusal == nil {
                 refusal = await outcome(of: command, index, startsBefore: starts)
@@ -129,14 +130,7 @@ final class ControlService: @unchecked Sendable {
             lock.withLock { awaited -= 1 }
             answer(refusal, remarks: refusal == nil ? remarks : [], to: context)
         }
-    }
-
-    private func mayAwaitAnother() -> Bool {
-        lock.withLock {
-            guard awaited < Self.mostAwaited else { return false }
-            awaited += 1
-            return true
-        }
+        return true
     }
 
     /// A worker, and the number of its starts before the awaited start, or at the moment of its stop.
@@ -144,6 +138,21 @@ final class ControlService: @unchecked Sendable {
 
     private func startCounts(of indices: [Int]) -> [Begun] {
         indices.map { (index: $0, startsBefore: core.status(at: $0)?.starts ?? 0) }
+    }
+
+    /// - Returns: The workers to wait for, and what to tell the sender besides.
+    private func begin(_ command: WatchedCommand, _ indices: [Int]) -> (begun: [Begun], remarks: [String]) {
+        switch command {
+        case .start: return start(indices)
+        case .stop:
+            for index in indices.reversed() { core.stopWorker(index) }
+            // The starts are counted after the loop, because from then on only another request starts these workers.
+            return (startCounts(of: indices), [])
+        case .restart:
+            let begun = startCounts(of: indices)
+            for index in indices { core.restart(index) }
+            return (begun, [])
+        }
     }
 
     /// Starts the workers that are down.
