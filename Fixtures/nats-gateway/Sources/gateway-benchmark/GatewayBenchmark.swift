@@ -46,8 +46,8 @@ struct GatewayBenchmark {
     private static func latency() async throws {
         let (warmUp, count) = (100, 600)
         let path = try await Path()
-        // A thread of its own publishes, because a task that sleeps wakes up several threads, on the processors that the
-        // event needs.
+        // A thread of its own publishes, because a task that sleeps wakes up several threads, on the processors that
+        // the event needs.
         await withCheckedContinuation { continuation in
             Thread.detachNewThread {
                 for number in 1...warmUp + count {
