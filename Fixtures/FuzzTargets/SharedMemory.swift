@@ -12,6 +12,7 @@ final class SharedMemory: Sendable {
     private init?() {
         guard let file = MemoryFile.forOutbox(LinkLimits()), let mapping = try? file.map() else { return nil }
         (self.file, self.mapping) = (file, mapping)
+        mapping.bytes.storeBytes(of: OutboxLayout.mark, toByteOffset: OutboxLayout.Field.mark, as: UInt64.self)
     }
 
     func say(accepted: UInt64, bytes: UInt64) {

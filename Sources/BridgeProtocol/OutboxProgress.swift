@@ -18,6 +18,9 @@ package struct OutboxProgress: @unchecked Sendable, BitwiseCopyable {
         self.base = base
     }
 
+    /// Whether the worker keeps its outbox in this memory; if not, the other numbers say nothing.
+    package var isUsed: Bool { load(OutboxLayout.Field.mark) == UntrustedNumber(OutboxLayout.mark) }
+
     /// The newest event whose frame is whole: that event outlives the worker.
     package var accepted: UntrustedNumber { load(OutboxLayout.Field.accepted) }
 

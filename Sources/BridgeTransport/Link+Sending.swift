@@ -240,19 +240,21 @@ extension Link {
 
     /// How many charged bytes the peer has published and this side has not received, as far as this side can know.
     ///
-    /// Without shared memory, the events that the peer has handled count: the peer keeps them unsettled until its own
-    /// events have arrived.
+    /// If the peer uses no shared memory, the events count that it has handled and this side still keeps: until the
+    /// peer's own events have arrived, and all events before them are handled.
     @inline(__always)
     private var backlogBytes: Int {
-        peerMemory.outbox.map { backlogBytes(in: $0) } ?? sending.outbox.creditedBytes
+        guard let outbox = peerMemory.outbox, outbox.isUsed else { return sending.outbox.creditedBytes }
+        return backlogBytes(in: outbox)
     }
 
     private func backlogBytes(in outbox: OutboxProgress) -> Int {
         let (arrived, received) = receiving.progress()
+        let accepted = outbox.accepted
+        if accepted <= arrived { return 0 }
         // The peer's numbers are capped: any more events or bytes are too much anyway.
         let limit = UInt64(limits.outboxBytes) * 4
-        let events = outbox.accepted.clamped(to: arrived + limit)
-        if events <= arrived { return 0 }
+        let events = accepted.clamped(to: arrived + limit)
         let bytes = max(received, outbox.acceptedBytes.clamped(to: received + limit))
         return Int(max((events - arrived) * UInt64(LinkLimits.minimumCharge), bytes - received))
     }

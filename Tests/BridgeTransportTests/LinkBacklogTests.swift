@@ -10,15 +10,15 @@ import Testing
 @Suite("A peer that cannot get rid of what it publishes", .timeLimit(.minutes(5)))
 struct LinkBacklogTests {
     /// A worker that answers each event, and a host that handles no answer.
-    private static func pair(wrap: @escaping @Sendable (any ByteStream) -> any ByteStream) throws -> LinkPair {
+    private static func pair(_ outbox: LinkEndingTests.Outbox) throws -> LinkPair {
         var limits = LinkLimits()
         limits.windowEvents = 4
         limits.outboxBytes = 10 * LinkLimits.minimumCharge
         return try LinkPair(
             .memory,
             limits: limits,
-            wrapHost: { stream, _ in wrap(stream) },
-            wrapWorker: { stream, _ in wrap(stream) },
+            wrapHost: { stream, _ in outbox.wrapHost(stream) },
+            wrapWorker: { stream, _ in outbox.wrapWorker(stream) },
             hostDispose: { _, _ in .pending },
             workerDispose: { link, head in
                 link.put(Int(head.sequence.asWritten), from: LinkPair.workerSource)
@@ -40,7 +40,7 @@ struct LinkBacklogTests {
 
     @Test("events are let go as soon as their answers are safe in shared memory, though they cannot be sent")
     func settledBySharedMemory() throws {
-        let pair = try Self.pair { $0 }
+        let pair = try Self.pair(.shared)
         Self.ask(1...100, of: pair)
         // The last event is noted at the end of its handler, when another thread may have read on.
         pair.hostDelegate.events.wait { $0.count >= 4 }
@@ -64,7 +64,7 @@ struct LinkBacklogTests {
         arguments: LinkEndingTests.Outbox.allCases
     )
     func backedUp(outbox: LinkEndingTests.Outbox) throws {
-        let pair = try Self.pair(wrap: outbox.wrap)
+        let pair = try Self.pair(outbox)
         // Four of these answers have arrived; the limit is 20 events of the least charge.
         Self.ask(1...15, of: pair)
         #expect(!pair.host.hasBacklog)

@@ -10,12 +10,17 @@ import Testing
 /// The fates of events that are published while a link ends in an orderly way.
 @Suite("A link that is asked to end", .timeLimit(.minutes(5)))
 struct LinkEndingTests {
-    /// Whether the two sides share memory for the worker's outbox.
+    /// Where the worker's outbox lies.
     enum Outbox: CaseIterable, Sendable {
+        /// In memory that the two sides share.
         case shared
+        /// In the worker's own memory, as none is shared.
         case own
+        /// In the worker's own memory: the worker leaves the shared memory alone.
+        case unused
 
-        func wrap(_ stream: any ByteStream) -> any ByteStream { self == .shared ? stream : BareStream(stream) }
+        func wrapHost(_ stream: any ByteStream) -> any ByteStream { self == .own ? BareStream(stream) : stream }
+        func wrapWorker(_ stream: any ByteStream) -> any ByteStream { self == .shared ? stream : BareStream(stream) }
     }
 
     private static let source = LinkPair.workerSource
@@ -29,9 +34,9 @@ struct LinkEndingTests {
         let pair = try LinkPair(
             .memory,
             recoversOutbox: true,
-            wrapHost: { stream, _ in outbox.wrap(stream) },
+            wrapHost: { stream, _ in outbox.wrapHost(stream) },
             wrapWorker: { stream, _ in
-                let made = GatedStream(outbox.wrap(stream))
+                let made = GatedStream(outbox.wrapWorker(stream))
                 gated.change { $0 = made }
                 return made
             },

@@ -39,6 +39,7 @@ struct BacklogWaitsTests {
             let (near, far) = MemoryStream.pair(poller: poller)
             self.far = far
             memory = try #require(try near.memory?.map())
+            memory.bytes.storeBytes(of: OutboxLayout.mark, toByteOffset: OutboxLayout.Field.mark, as: UInt64.self)
             try peer.link.start(over: near, control: self)
             // As once its first line has come.
             peer.link.lock.withLock { peer.link.isInLines = speaksLines }
