@@ -184,6 +184,39 @@ struct PlacedEventTests {
         pair.shutDown()
     }
 
+    @Test("a peer that acknowledges nothing gets them over the stream, because nothing says when it has read a place")
+    func unconfirmed() throws {
+        let poller = try Poller(name: "test")
+        let (near, far) = MemoryStream.pair(poller: poller)
+        let peer = ManualPeer(far)
+        let delegate = RecordingDelegate(onMessage: { link, message in
+            LinkPair.hostReceived(message, link, LinkLimits())
+        })
+        let link = Link(
+            peerName: "canvas",
+            role: .host,
+            ownSource: LinkPair.hostSource,
+            limits: LinkLimits(),
+            poller: poller
+        )
+        try link.start(over: near, delegate: delegate)
+        peer.send(.hello(LinkPair.hello(features: [.takesPlacedEvents, .acknowledgesNothing])))
+        guard case .welcome = peer.receiveMessage() else {
+            Issue.record("the host did not say welcome")
+            return
+        }
+        for number in 1...3 { link.publish(number, from: LinkPair.hostSource, payload: Self.large(number)) }
+        for number in 1...3 {
+            let body = try #require(peer.receive())
+            let payload = try body.withUnsafeBytes { body in
+                Array(body[try EventFrame.decode(body, limits: LinkLimits()).payloadOffset...])
+            }
+            #expect(payload == Self.large(number))
+        }
+        link.close()
+        poller.stop()
+    }
+
     @Test("one larger than window and outbox goes alone", arguments: Carrier.allCases)
     func huge(_ carrier: Carrier) throws {
         let counted = try Counted(carrier)

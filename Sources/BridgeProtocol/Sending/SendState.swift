@@ -100,7 +100,8 @@ package struct SendState: ~Copyable {
             // The span of a window must stay far below the largest number.
             windowEvents: windowEvents.clamped(to: 0...(1 << 20))
         )
-        if features.contains(.takesPlacedEvents) { outbox.beginPlacing() }
+        // Without acknowledgements nothing says when the peer has read an event's place.
+        if features.contains(.takesPlacedEvents), !features.contains(.acknowledgesNothing) { outbox.beginPlacing() }
         unconfirmed.isEverything = features.contains(.acknowledgesNothing)
         peerReadsHeartbeats = features.contains(.readsHeartbeats)
         writesBookmarks = !isHost && features.contains(.bookmarks)
