@@ -170,12 +170,12 @@ package struct Receipt: Sendable, Hashable {
         case handled = 0
         /// The event could not be decoded, was invalid or forbidden, or a handler threw.
         case refused = 1
-        /// The process was given up, stopped or removed, or did not take the event; or it has passed the event on to
-        /// more processes than the receipt names.
+        /// The process was given up, stopped or removed, or the event is larger than it takes. Or the process has
+        /// passed the event on to more processes than the receipt names.
         case unavailable = 2
         /// The event was given up because the process died of it too often.
         case deadLettered = 3
-        /// The event was dropped before it reached the process.
+        /// The event was dropped before it reached the process, or there was no room for it.
         case dropped = 4
     }
 

@@ -92,7 +92,7 @@ final class Settlement: @unchecked Sendable {
             link.sendReceipt(
                 of: receipt.id,
                 process: loss.peerName,
-                outcome: .unavailable,
+                outcome: loss.error.code == .outboxFull ? .dropped : .unavailable,
                 text: loss.error.description
             )
         }

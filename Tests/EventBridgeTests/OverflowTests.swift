@@ -184,6 +184,57 @@ struct OverflowTests {
         await bridge.shutdown()
     }
 
+    @Test("a worker that waits to hear of an event is told that another worker's outbox has no room for it")
+    func failingBetweenWorkers() async throws {
+        let (gate, seen, failures) = (gate, seen, Collected<any Error>())
+        let bridge = try await BridgeHost.inMemory(
+            publisher,
+            workers: [
+                InMemoryWorker("source", subscribes: [GaugeRead.self]) { publisher in
+                    [
+                        publisher.subscribe(to: GaugeRead.self) { read in
+                            Task {
+                                do {
+                                    try await publisher.deliver(
+                                        NeedleMoved(gauge: 0, position: read.position, filler: Self.filler),
+                                        within: .seconds(240)
+                                    )
+                                } catch { failures.add(error) }
+                            }
+                        }
+                    ]
+                },
+                InMemoryWorker(
+                    "watcher",
+                    subscribes: [NeedleMoved.self],
+                    limits: WorkerLimits(outbox: 2 << 20, overflow: ["*": .fail])
+                ) { publisher in
+                    watch(publisher, gate, seen)
+                    return []
+                },
+            ]
+        )
+        publish(0..<1)
+        await seen.wait { $0.count == 1 }
+        await bridge.waitUntilIdle()
+        await #expect(throws: DeliveryError.self) {
+            for position in 1..<100_000 {
+                try await publisher.send(NeedleMoved(gauge: 0, position: position, filler: Self.filler))
+            }
+        }
+        publisher.publish(GaugeRead(position: 100_000))
+        await failures.wait { $0.count == 1 }
+        let failure = try #require(failures.all.first as? DeliveryError)
+        #expect(failure.code == .outboxFull && failure.worker == "watcher")
+        #expect(
+            failure.description
+                == "NeedleMoved was not taken: the outbox to watcher is at its limit of \(2 << 20) bytes"
+        )
+        gate.add(())
+        await bridge.waitUntilIdle()
+        await bridge.shutdown()
+    }
+
     @Test(
         "C4: an observer that stands still slows no other worker: what is dropped for it is told in its place",
         arguments: [OverflowPolicy.dropOldest, .wait]
