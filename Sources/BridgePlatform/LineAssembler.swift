@@ -6,8 +6,8 @@ struct LineAssembler {
     private var holdsReturn = false
 
     init(maximumLength: Int) {
-        // A piece of a long line must have room for a whole character: a cut between characters would otherwise make no
-        // progress.
+        // A piece of a long line must have room for a whole character. In a shorter piece there might be no place to
+        // cut but before its first byte, and the cutting would never end.
         self.maximumLength = max(4, maximumLength)
     }
 
@@ -35,7 +35,7 @@ struct LineAssembler {
         withUnsafeBytes(of: UInt8(ascii: "\r")) { keep($0[...], emit) }
     }
 
-    /// Keeps all but a carriage return at the end, which is held.
+    /// Appends the bytes, but holds back a carriage return at their end.
     private mutating func append(_ bytes: Slice<UnsafeRawBufferPointer>, _ emit: (LinePipe.Line) -> Void) {
         guard let last = bytes.last else { return }
         holdsReturn = last == UInt8(ascii: "\r")

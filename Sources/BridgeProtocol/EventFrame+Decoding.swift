@@ -53,10 +53,11 @@ extension EventFrame {
         return (head, reader.position)
     }
 
-    /// Decodes a run: the whole frames at the beginning of `bytes`, up to the first that has no ``PlainHead``, or
-    /// another source or name than the frames before it.
+    /// Decodes a run: the whole frames at the beginning of `bytes`, up to the first whose head is no ``PlainHead``, or
+    /// whose source or name differs from that of the frames before it.
     ///
-    /// A run also ends before a body of under 40 bytes besides its source, after 64 KiB, and when `events` is full.
+    /// A run also ends before a frame whose body, its source not counted, has fewer than 40 bytes. It ends after 64
+    /// KiB, and when `events` is full.
     ///
     /// - Parameters:
     ///   - decoder: finds the frames.
@@ -109,7 +110,7 @@ extension EventFrame {
     ///
     /// - Parameters:
     ///   - start: where the frame begins in its run.
-    ///   - source: the third process that must be the event's source; nil if the sending side must be.
+    ///   - source: the third process that must be the event's source; nil if the sending side must be the source.
     @inline(__always)
     private static func decodePlain(
         _ body: UnsafeRawBufferPointer,
@@ -156,8 +157,8 @@ extension EventFrame {
         return (event, name)
     }
 
-    /// Reads the options of a ``PlainHead`` that has some, and moves `position` behind them; nil for all other options,
-    /// and if an option begins where fewer than 11 bytes are left.
+    /// Reads the options that a ``PlainHead`` can have, and moves `position` behind them; nil if something else begins
+    /// there, or if an option begins where fewer than 11 bytes are left.
     private static func nearOptions(
         in body: UnsafeRawBufferPointer,
         at position: inout Int
@@ -277,7 +278,7 @@ extension EventFrame {
         }
     }
 
-    /// Checks the name of an event that a peer publishes, or says that it will publish.
+    /// Checks the name of an event that a peer publishes, or of one that it says it will publish.
     static func checkEventName(_ name: String, limits: LinkLimits) throws(LinkViolation) {
         try checkName(name, limits: limits)
         guard name != EventName.everything.text else {

@@ -21,13 +21,13 @@ package struct JoinedLink: BitwiseCopyable {
     /// Puts an event into the outboxes of all links and then writes it, or puts it into none of them; only for links
     /// whose overflow policies are all `wait`.
     ///
-    /// The calling thread holds the locks of all links meanwhile. So no link writes the event before all outboxes have
-    /// it, no peer sees an effect of the event before the event, and all peers get the events of several threads in the
+    /// The calling thread holds the locks of all links until all outboxes have the event. So no link writes it earlier,
+    /// no peer sees an effect of the event before the event, and all peers get the events of several threads in the
     /// same order.
     ///
     /// - Parameters:
     ///   - number: this process's number for the name.
-    ///   - ifFull: says whether no link takes the event if publishers have to wait for room at one of them.
+    ///   - ifFull: with `wait` and `turn`, no link takes the event if a publisher has to wait at one of them.
     ///   - links: at most ``most``, each of another peer; the call changes their order.
     /// - Returns: Whether the links took the event.
     package static func send(

@@ -17,7 +17,8 @@ extension HostCore {
             for peer in peers where peer.closedReason == nil { await wait(for: peer) }
             // An event can pass from a link that is checked later to one that was checked before.
             let before = peers.map(\.link.activity)
-            // Waits for the reports, and for what follows from them.
+            // Waits for the delivery of the reports so far. Their subscribers may have made requests to the supervisor,
+            // so it then waits until those are carried out.
             await reports.passed()
             await requestsPerformed()
             let isQuiet = peers.allSatisfy { $0.closedReason != nil || $0.link.isQuiet }
@@ -41,7 +42,7 @@ extension HostCore {
             // up before the wait began.
             if peer.closedReason != nil { link.wakeWaiters() }
         }
-        // A link that has ended counts as quiet; the next link has what was left.
+        // A link that has ended counts as quiet; its unsettled events move to the next link.
         if link.hasEnded { peer.renew(after: link) }
     }
 
@@ -75,7 +76,7 @@ extension HostCore {
     }
 }
 
-/// Resumes a continuation for the first caller.
+/// Resumes a continuation on the first call of ``resume()``; later calls do nothing.
 private final class FirstCaller: @unchecked Sendable {
     // Sendable: guarded by `lock`.
     private let lock = Lock()

@@ -4,9 +4,9 @@ import Locks
 
 /// While a receiver is overfull, delays the recovery of events that a dead worker left for this receiver.
 ///
-/// A window slows a living worker that publishes too much for another. No window holds back the events that a dead
-/// worker left: the thread that recovers them waits at the gate. It does not wait in a shutdown, or for a receiver that
-/// is closed or paused. In three more cases it goes on, beyond the receiver's limit:
+/// A living worker that publishes too much for a receiver is slowed by its window. No window holds back the events that
+/// a dead worker left: the thread that recovers them waits at the gate. It does not wait in a shutdown, or for a
+/// receiver that is closed or paused. In three more cases it goes on, beyond the receiver's limit:
 ///
 /// - The wait would close a circle. If two workers died with events for each other, the recoveries from both would wait
 ///   for ever, because neither worker is started again before the recovery from it is over.
@@ -19,7 +19,9 @@ final class RecoveryGate: @unchecked Sendable {
 
     private let lock: Lock
     private let changed: Condition
-    /// The waiting recoveries: two of one peer if its process and its successor have died.
+    /// The waiting recoveries.
+    ///
+    /// One peer has two of them if its process has died, and then that process's successor too.
     private var waits: [Wait] = []
     private var isOpen = false
 
@@ -91,10 +93,12 @@ final class RecoveryGate: @unchecked Sendable {
         }
     }
 
-    /// Whether the recovery from `target` waits for room at `sender`, directly or through other recoveries, so that a
-    /// wait of the recovery from `sender` for room at `target` would close a circle.
+    /// Whether the recovery from `target` waits for room at `sender`, directly or through other recoveries.
     ///
-    /// The caller holds the lock. This follows the recoveries from `target` on, each to the peer whose room it needs.
+    /// If so, the recovery from `sender` must not wait for room at `target`: that would close a circle. The search
+    /// begins at the recovery from `target`, and goes on from each recovery to the peer for whose room it waits.
+    ///
+    /// The caller holds the lock.
     private func isAwaited(_ sender: Peer, by target: Peer) -> Bool {
         target === sender || waits.contains { $0.sender === target && isAwaited(sender, by: $0.target) }
     }

@@ -43,7 +43,7 @@ package struct SupervisorConfiguration: Sendable, Hashable {
     package var journal: KeptEvents?
     /// The control socket's path as written, relative to the configuration's directory unless absolute; nil for none.
     package var control: String?
-    /// The workers, at least one, in the order of the file, in which a new supervisor starts them.
+    /// The workers, at least one, in the file's order; a new supervisor starts them in this order.
     package var workers: [Worker]
 }
 
@@ -81,13 +81,15 @@ extension SupervisorConfiguration {
 
         /// Limits on the worker's use of the bridge.
         package struct Limits: Sendable, Hashable {
-            /// `send` begins to wait at this many bytes of events that the worker has not acknowledged, sent or not.
+            /// How many bytes of events the worker may leave unacknowledged before `send` waits; events that were not
+            /// written yet count too.
             package var outbox = 4 << 20
             /// What becomes of events for which there is no room, by event name.
             package var overflow: [String: OverflowPolicy] = [:]
             /// How many bytes a single frame may have.
             package var frame = 16 << 20
-            /// How many crashes, missed deadlines or protocol errors make their event a dead letter; nil for never.
+            /// After how many crashes, missed deadlines or protocol errors the event at fault becomes a dead letter;
+            /// nil for never.
             package var strikes: Int? = 3
             /// How long the worker's handlers may take for one event; nil for no limit.
             package var handlerDeadline: Duration?
@@ -103,7 +105,7 @@ extension SupervisorConfiguration {
             package var frameDeadline: Duration = .seconds(5)
         }
 
-        /// Workers that share the events of one specification.
+        /// The members of a worker: processes that share the worker's events.
         package struct Pool: Sendable, Hashable {
             /// How the pool finds the members that get an event.
             package enum Key: Sendable, Hashable {
@@ -118,7 +120,9 @@ extension SupervisorConfiguration {
         }
 
         package var name: String
-        /// The program's path from a `ProgramSearch`, even if nothing is there; as written if parsed without a search.
+        /// The path that a `ProgramSearch` gives for the program, whether or not it has found one.
+        ///
+        /// A configuration that was parsed without a search has the path as written.
         package var executable: String
         package var arguments: [String] = []
         /// Variables that are added to the small clean environment that every worker gets.
@@ -154,7 +158,7 @@ extension SupervisorConfiguration {
 }
 
 extension SupervisorConfiguration.Worker {
-    /// Makes a worker with the file's defaults for all other settings.
+    /// Makes a worker with the default of every other setting.
     package init(_ name: String, running executable: String) {
         self.init(name: name, executable: executable)
     }

@@ -5,7 +5,7 @@ import Locks
 final class ReloadRequests: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
-    /// The greatest number of requests that wait for an answer at once: more than there are clients.
+    /// At most this many requests wait for an answer at once; fewer clients than that can be attached.
     static let mostRequesters = 256
 
     /// Why no reload will answer an event.
@@ -69,11 +69,11 @@ final class ReloadRequests: @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - body: gets the events that wait for an answer.
-    ///   - afterwards: called when a reload no longer starts or stops workers; another may be wanted by then.
+    ///   - afterwards: called when a reload no longer starts or stops workers; a later reload may be wanted by then.
     func forEach(_ body: ([EventContext]) async -> Void, afterwards: () -> Void) async {
         for await _ in requests.stream {
-            // After the end has begun, no reload begins. The previous reload may have answered the requests that
-            // yielded this element.
+            // While the supervisor is stopping, no reload begins. The previous reload may have answered the requests
+            // that yielded this element.
             guard !Task.isCancelled, let requesters = begin() else { continue }
             await body(requesters)
             lock.withLock { isAnswering = false }
