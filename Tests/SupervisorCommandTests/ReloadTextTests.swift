@@ -20,6 +20,8 @@ struct ReloadTextTests {
         #expect(ReloadText.taken(failed) == #"the configuration was read again: left alone "a""#)
         #expect(ReloadText.failure(failed) == "supervisor: worker \"a\" goes on as it was")
         #expect(ReloadText.status(failed) == .workerUnavailable)
+        let failedAll = ReloadOutcome(.taken, sentences: ["worker \"a\" did not become ready"])
+        #expect(ReloadText.taken(failedAll) == "the configuration was read again: no change has succeeded")
     }
 
     @Test(

@@ -13,7 +13,8 @@ enum ReloadText {
         }
         let hasChanged =
             !(outcome.started + outcome.stopped + outcome.replaced).isEmpty || !outcome.sentences.isEmpty
-        return "the configuration was read again: \(hasChanged ? said.joined(separator: "; ") : "nothing has changed")"
+        let text = said.isEmpty ? "no change has succeeded" : said.joined(separator: "; ")
+        return "the configuration was read again: \(hasChanged ? text : "nothing has changed")"
     }
 
     /// The failures, a line each; nil if there are none.
