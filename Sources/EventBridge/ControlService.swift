@@ -187,7 +187,7 @@ final class ControlService: @unchecked Sendable {
             if let process = core.signal(index: index, signal) {
                 sent.append("\(signal) was sent to worker \(quoted(status.name)), process \(process)")
             } else {
-                down.append("worker \(quoted(status.name)) has no process, it is \(status.state)")
+                down.append("worker \(quoted(status.name)) has no process, it \(status.state.predicate)")
             }
         }
         answer(down.isEmpty ? nil : (down + sent).joined(separator: "; "), remarks: sent)

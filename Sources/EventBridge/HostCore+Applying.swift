@@ -93,13 +93,13 @@ extension HostCore {
         let why: String
         switch status.state {
         case .ready, .dormant: return nil
-        case .stopped: why = "it \(status.lastExit ?? .requested) before it was ready"
-        case .gaveUp(let reason): why = "it was given up: \(reason)"
+        case .stopped: why = "it \((status.lastExit ?? .requested).predicate) before it was ready"
+        case .gaveUp: why = "it \(status.state.predicate)"
         case .notStarted, .starting, .draining, .stopping, .backingOff:
             if let culprit = culprit(before: name, in: update) {
                 why = "it waits for \"\(culprit)\", which is down"
             } else if let exit = status.lastExit {
-                why = "it \(exit); it is started again"
+                why = "it \(exit.predicate); it is started again"
             } else {
                 let isEnding = status.state == .draining || status.state == .stopping
                 why = isEnding ? "it is being stopped" : "it is still starting"

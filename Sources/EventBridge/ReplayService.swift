@@ -178,7 +178,7 @@ final class ReplayService: @unchecked Sendable {
         case .ready: return before.state == .ready && before.starts == now.starts ? .unwanted : nil
         // Only an event that its specification subscribes to starts the worker, and this event is not one.
         case .dormant: return .unwanted
-        case .stopped, .gaveUp: return .unavailable("\(worker) takes no events: it is \(now.state)")
+        case .stopped, .gaveUp: return .unavailable("\(worker) takes no events: it \(now.state.predicate)")
         case .notStarted, .starting, .draining, .stopping, .backingOff: return nil
         }
     }

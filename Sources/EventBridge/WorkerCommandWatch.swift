@@ -55,8 +55,8 @@ struct WorkerCommandWatch: Sendable {
 
     private static func text(_ status: WorkerStatus) -> String {
         switch status.state {
-        case .gaveUp(let reason): "was given up: \(reason)"
-        default: "was stopped before it was ready\(status.lastExit.map { ": it \($0)" } ?? "")"
+        case .gaveUp: status.state.predicate
+        default: "was stopped before it was ready\(status.lastExit.map { ": it \($0.predicate)" } ?? "")"
         }
     }
 }

@@ -54,4 +54,12 @@ extension ChildState: CustomStringConvertible {
         case .gaveUp(let reason): "gave up: \(reason)"
         }
     }
+
+    /// The same with its verb: what follows `it` in a sentence, such as `is ready`.
+    package var predicate: String {
+        switch self {
+        case .gaveUp(let reason): "was given up: \(reason)"
+        default: "is \(description)"
+        }
+    }
 }

@@ -117,5 +117,16 @@ extension ExitReason: CustomStringConvertible {
         }
     }
 
+    /// The same with its verb: what follows `it` in a sentence, such as `was killed by SIGKILL (9)`.
+    package var predicate: String { isParticiple ? "was \(description)" : description }
+
+    private var isParticiple: Bool {
+        switch self {
+        case .signaled, .requested: true
+        case .atLimit(_, _, let reason): reason.isParticiple
+        default: false
+        }
+    }
+
     private var limitText: String { exceededLimit.map { ", \($0)" } ?? "" }
 }

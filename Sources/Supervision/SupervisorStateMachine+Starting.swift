@@ -140,7 +140,9 @@ extension SupervisorStateMachine {
         var isComplete = true
         for child in children.indices where children[child].isMissing {
             switch children[child].phase {
-            case .stopped: return failStartup(child, "it \(children[child].lastExit ?? .requested) before it was ready")
+            case .stopped:
+                let exit = children[child].lastExit ?? .requested
+                return failStartup(child, "it \(exit.predicate) before it was ready")
             case .gaveUp(let reason): return failStartup(child, reason)
             case .notStarted, .queued, .spawning, .starting, .ready, .stopping, .backingOff, .waiting, .dormant:
                 isComplete = false

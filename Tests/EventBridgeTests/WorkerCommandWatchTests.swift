@@ -49,6 +49,11 @@ struct WorkerCommandWatchTests {
             watch.told(status(.stopped, starts: 2, lastExit: .exited(status: 3)), now: status(.ready, starts: 3))
                 == .failed("was stopped before it was ready: it exited with status 3")
         )
+        let killed = ExitReason.atLimit(.memory, of: "1 MiB", .signaled(number: 9, coreDumped: false))
+        #expect(
+            watch.told(status(.stopped, starts: 2, lastExit: killed), now: status(.ready, starts: 3))
+                == .failed("was stopped before it was ready: it was \(killed)")
+        )
         // Stopped again before it was started: no other update will tell of that start.
         #expect(
             watch.told(status(.stopping, starts: 1), now: status(.stopped, starts: 1))

@@ -332,6 +332,14 @@ import Testing
         #expect(simulation.startupResults.first??.reason == "it exited with status 0 before it was ready")
     }
 
+    @Test func startSaysThatASignalEndedAChildBeforeItWasReady() {
+        let simulation = Simulation([child("a", restart: .temporary)])
+        simulation.start()
+        simulation.spawned(0)
+        simulation.exit(0, .signaled(number: 9, coreDumped: false))
+        #expect(simulation.startupResults.first??.reason == "it was killed by SIGKILL (9) before it was ready")
+    }
+
     @Test func startWithoutChildrenIsFinishedAtOnce() {
         let simulation = Simulation([])
         #expect(simulation.start() == [.finishStartup(nil)])
