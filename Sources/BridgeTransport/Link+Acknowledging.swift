@@ -20,20 +20,16 @@ extension Link {
 
     /// Refuses and so settles an event, and takes it out of the window.
     package func refuse(_ sequence: UInt64, _ reason: Refusal.Reason, text: String) {
-        if queueRefusal(of: sequence, reason, text) { refusedEventLeft(sequence) }
+        if queueRefusal(of: sequence, reason, text: text) { refusedEventLeft(sequence) }
         pump()
     }
 
-    /// Refuses and so settles an event, which stays in the window until ``refusedEventLeft(_:)``; tells the sender why,
-    /// if this side can still write to the sender.
+    /// Refuses and so settles an event, which stays in the window until ``refusedEventLeft(_:)``.
+    ///
+    /// If this side can still write to the sender, the next batch says why; the caller lets it leave with ``pump()``.
     ///
     /// - Returns: False if the link is broken off; then the event stays unsettled and in the window.
-    package func tellRefusal(of sequence: UInt64, _ reason: Refusal.Reason, text: String) -> Bool {
-        defer { pump() }
-        return queueRefusal(of: sequence, reason, text)
-    }
-
-    private func queueRefusal(of sequence: UInt64, _ reason: Refusal.Reason, _ text: String) -> Bool {
+    package func queueRefusal(of sequence: UInt64, _ reason: Refusal.Reason, text: String) -> Bool {
         let (isSettled, brokenStream) = lock.withLock { () -> (Bool, (any ByteStream)?) in
             if ending.isWritable, !ending.takesMessages {
                 // The link is broken off, and tells the peer nothing more: no acknowledgement may settle the event.

@@ -72,11 +72,11 @@ final class Settlement: @unchecked Sendable {
     func refused(_ reason: Refusal.Reason, text: String) {
         // The sender must learn of the refusal while a publisher in its process still waits for the receipt. So only
         // the event's place in the window waits for room at other peers.
-        let isSettled = link.tellRefusal(of: sequence, reason, text: text)
+        let isSettled = link.queueRefusal(of: sequence, reason, text: text)
         lock.withLock { wasRefused = true }
         // A link that is broken off is told nothing more.
         if isSettled { finishPart() }
-        guard let receipt else { return }
+        guard let receipt else { return link.pump() }
         link.sendReceipt(
             of: receipt.id,
             process: receipt.process,
