@@ -107,6 +107,14 @@ final class AttachedClient: HostSession, @unchecked Sendable {
                 "process \(pid) belongs to worker \"\(worker)\", whose specification does not let it control its host"
             )
         }
+        // A process that has ended cannot be told from a worker's. One that still lives was looked up while it lived.
+        // 0 stands for a process that has no number here: it is in another PID namespace, or simulated.
+        if pid > 0, ProcessDescent.group(of: pid) == nil {
+            return reject(
+                .worker,
+                "process \(pid), which connected, has ended; only the process that connects may attach"
+            )
+        }
         let outcome = HostHandshake.helloReceived(hello, expecting: nil)
         if case .reject(var reject) = outcome {
             // A client brings no cookie, so only its version can be rejected here.

@@ -8,6 +8,8 @@ public struct ClientAttached: DomainEvent, SelfReport {
     /// What the client calls itself.
     public let title: String
     /// The process that connected as the client; only a hint, as the system may use the number again.
+    ///
+    /// 0 for a process that has no number here: it is in another PID namespace, or simulated.
     public let pid: Int32
 }
 

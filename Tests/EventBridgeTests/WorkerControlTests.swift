@@ -72,6 +72,45 @@ struct WorkerControlTests {
         #expect(try await answers([script]).answers == ["done"])
     }
 
+    @Test("a connection whose process has ended is refused: it may have been a worker's")
+    func handedOn() async throws {
+        let python = "/usr/bin/python3"
+        guard CurrentProcess.isExecutableFile(python) else {
+            CurrentProcess.report("not tested: a connection that was handed on, without \(python)")
+            return
+        }
+        let directory = try TemporaryDirectory()
+        // The child connects and ends, and its own child uses the connection once the child has been waited for.
+        let text = """
+            import os, socket, subprocess, sys, threading
+            host, proxy, supervisor = sys.argv[1:]
+            listener = socket.socket(socket.AF_UNIX)
+            listener.bind(proxy)
+            listener.listen()
+            child = os.fork()
+            if child == 0:
+                link = socket.socket(socket.AF_UNIX)
+                link.connect(host)
+                if os.fork():
+                    os._exit(0)
+                client, _ = listener.accept()
+                def relay(source, target):
+                    while data := source.recv(65536):
+                        target.sendall(data)
+                    target.shutdown(socket.SHUT_WR)
+                threading.Thread(target=relay, args=(client, link), daemon=True).start()
+                relay(link, client)
+                os._exit(0)
+            os.waitpid(child, 0)
+            status = subprocess.run([supervisor, "status", "--control", proxy], stderr=subprocess.PIPE, text=True)
+            wanted = f"process {child}, which connected, has ended"
+            sys.exit(0 if wanted in status.stderr and status.returncode else 1)
+            """
+        try Data(text.utf8).write(to: URL(fileURLWithPath: directory.path + "/relay.py"))
+        let script = "\(python) \(directory.path)/relay.py SOCKET \(directory.path)/proxy SUPERVISOR"
+        #expect(try await answers([script]).answers == ["done"])
+    }
+
     @Test("a worker whose specification lets it control the host is let in")
     func allowed() async throws {
         let (answers, reports) = try await answers(allowsControl: true, [Self.ask])

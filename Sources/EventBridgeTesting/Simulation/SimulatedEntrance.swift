@@ -62,11 +62,8 @@ final class SimulatedEntrance: Entrance, @unchecked Sendable {
         streams.append(toHost)
         // `stream` is set before the client's next step: the client may end there, and the system then closes it.
         client.stream = toClient
-        let peer = UnixSocket.PeerCredentials(
-            processIdentifier: client.identifier,
-            user: CurrentProcess.user,
-            group: 0
-        )
+        // With the client's own number, which no real process has, the host would think that the client has ended.
+        let peer = UnixSocket.PeerCredentials(processIdentifier: 0, user: CurrentProcess.user, group: 0)
         let (arrived, arrival) = (
             arrived, Arrival(stream: toHost, peer: peer, connection: connection, entrance: self)
         )
