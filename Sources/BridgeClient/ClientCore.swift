@@ -128,7 +128,7 @@ final class ClientCore: GuestSession.Owner, @unchecked Sendable {
                 session.link.whenQuiet(sayGoodbye)
             }
         }
-        end()
+        end(because: Self.closedText)
         await router.reports.passed()
     }
 
@@ -154,18 +154,21 @@ final class ClientCore: GuestSession.Owner, @unchecked Sendable {
 
     private func sayGoodbye(in session: GuestSession?) {
         handle(.closed)
-        session?.link.finish(reason: .shutdown, text: "the client was closed")
+        session?.link.finish(reason: .shutdown, text: Self.closedText)
         // A host that reads nothing must not hold up the client.
         poller.schedule(after: 100_000_000) { [weak session] in session?.endStream() }
     }
 
     /// Ends everything at once.
     func abandon() {
-        end()
+        end(because: Self.closedText)
         poller.stop()
     }
 
-    private func end() {
+    private static let closedText = "the client was closed"
+
+    /// Ends the link, and the waits of all callers; the publisher is then of use in this process only.
+    private func end(because reason: String) {
         handle(.closed)
         // Not `link.close()`: a link closed in that way takes no more events, so new events would go into the next link
         // while the old link is still read.
@@ -175,6 +178,8 @@ final class ClientCore: GuestSession.Owner, @unchecked Sendable {
             return isRouting
         }
         if wasRouting { router.stop() }
+        // Last: this also wakes the callers that have begun to wait until now, as no link comes any more.
+        peer.close(because: reason)
     }
 
     // MARK: - Events without a type
@@ -245,6 +250,9 @@ final class ClientCore: GuestSession.Owner, @unchecked Sendable {
             lock.withLock { connecting.take() }?.resume(returning: error)
         case .announceLoss(let error, let isFinal):
             router.reports.publish(HostLost(path: path, reason: error.description, isFinal: isFinal))
+            guard isFinal else { break }
+            // Subscribers learn that the client has given up before the calls that wait fail.
+            router.reports.whenPassed { [weak self] in self?.end(because: error.description) }
         case .announceReturn(let isSameHost, let away):
             let (session, lastEvent) = lock.withLock { (current, self.lastEvent) }
             router.reports.publish(

@@ -10,6 +10,8 @@ public struct HostLost: DomainEvent, SelfReport {
     /// Why the link has ended, as a sentence.
     public let reason: String
     /// Whether the client has given up: the host has rejected it, or neither its user nor root serves the socket.
+    ///
+    /// Calls that wait for the host then throw, and the client carries no events any more.
     public let isFinal: Bool
 }
 

@@ -24,7 +24,7 @@ extension Peer {
                 .workerUnavailable,
                 of: name,
                 at: peerName,
-                "\(name) was not taken: worker \"\(peerName)\" is unavailable: \(closed)"
+                "\(name) was not taken: \(sentenceName) is unavailable: \(closed)"
             )
         }
     }

@@ -85,7 +85,7 @@ extension Peer {
             .workerUnavailable,
             of: name,
             at: peerName,
-            "worker \"\(peerName)\" does not take \(name): \(reason)"
+            "\(sentenceName) does not take \(name): \(reason)"
         )
     }
 

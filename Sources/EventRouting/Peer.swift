@@ -226,6 +226,9 @@ package final class Peer: @unchecked Sendable {
         for waiting in woken { waiting.wake() }
     }
 
+    /// What sentences for people call the peer.
+    var sentenceName: String { role == .worker ? "the host" : "worker \"\(peerName)\"" }
+
     package var closedReason: String? { lock.withLock { closure?.reason } }
 
     /// Whether the peer was given up: the peer takes no events until a caller asks for its restart.

@@ -1,6 +1,7 @@
 import BridgeControl
 import BridgePlatform
 import BridgeProtocol
+import BridgeTransport
 import CBOR
 import DomainEvents
 import EventBridge
@@ -489,6 +490,90 @@ struct AttachTests {
         withExtendedLifetime((kept, subscription)) {}
     }
 
+    @Test("closing a client ends the calls that wait for room")
+    func closedWhileWaiting() async throws {
+        let home = try AttachHome()
+        let (bridge, kept) = try await home.start()
+        let gate = ErrandGate()
+        let held = home.publisher.subscribe(to: CrateWeighed.self) { _ in gate.block() }
+        let publisher = EventPublisher()
+        let client = try await home.attach(publisher)
+        publisher.fillOutbox()
+        let begun = Collected<Void>()
+        let sending = Task {
+            begun.add(())
+            try await publisher.send(CrateWeighed(number: -1))
+        }
+        let watchdog = Task.cancelling([sending])
+        await begun.wait(for: 1)
+        await client.close(drainingWithin: .milliseconds(200))
+        let error = await #expect(throws: DeliveryError.self) { try await sending.value }
+        #expect(error?.code == .workerUnavailable)
+        #expect(error?.description.hasSuffix("the host is unavailable: the client was closed") == true)
+        watchdog.cancel()
+        gate.open()
+        await bridge.shutdown()
+        withExtendedLifetime((kept, held)) {}
+    }
+
+    @Test("a client that gives up ends the calls that wait, and events still pass within its process")
+    func givenUpWhileWaiting() async throws {
+        let home = try AttachHome()
+        let (bridge, kept) = try await home.start()
+        let (gate, handling) = (ErrandGate(), Collected<Int>())
+        let held = home.publisher.subscribe(to: CrateWeighed.self) { crate in
+            handling.add(crate.number)
+            gate.block()
+        }
+        let publisher = EventPublisher()
+        let (lost, packed) = (Collected<HostLost>(), Collected<ParcelPacked>())
+        let subscriptions = [
+            publisher.subscribe(to: HostLost.self) { lost.add($0) },
+            publisher.subscribe(to: ParcelPacked.self) { packed.add($0) },
+        ]
+        let way = WayTrustedOnce(path: home.path)
+        let client = try await BridgeClient.connect(
+            to: home.path,
+            publisher: publisher,
+            name: "test",
+            wantsEverything: false,
+            way: way,
+            tap: nil,
+            gapTap: nil
+        )
+        let delivering = Task<Void, any Error> {
+            try await publisher.deliver(CrateWeighed(number: 0), within: .seconds(600))
+        }
+        await handling.wait(for: 1)
+        publisher.fillOutbox()
+        let begun = Collected<Void>()
+        let sending = Task {
+            begun.add(())
+            try await publisher.send(CrateWeighed(number: -1))
+        }
+        let late = Task<Void, any Error> {
+            begun.add(())
+            try await publisher.deliver(CrateWeighed(number: -2), within: .seconds(600))
+        }
+        let watchdog = Task.cancelling([delivering, sending, late])
+        await begun.wait(for: 2)
+        // The client gives up some time later, at its next attempt.
+        way.endLink()
+        for call in [delivering, sending, late] {
+            let error = await #expect(throws: DeliveryError.self) { try await call.value }
+            #expect(error?.code == .workerUnavailable)
+        }
+        watchdog.cancel()
+        await lost.wait { $0.last?.isFinal == true }
+        #expect(lost.all.map(\.isFinal) == [false, true])
+        publisher.publish(ParcelPacked(label: "Books"))
+        #expect(packed.all == [ParcelPacked(label: "Books")])
+        await client.close()
+        gate.open()
+        await bridge.shutdown()
+        withExtendedLifetime((kept, held, subscriptions)) {}
+    }
+
     @Test("where no host listens a client cannot attach, and says where")
     func unreachable() async throws {
         let directory = try TemporaryDirectory()
@@ -563,6 +648,40 @@ struct AttachTests {
         await second.shutdown()
         withExtendedLifetime((subscriptions, kept, keptToo)) {}
     }
+}
+
+extension EventPublisher {
+    /// Publishes more than what lies in an outbox, on the way and with the host when callers begin to wait.
+    fileprivate func fillOutbox() {
+        for number in 1...256 { publish(CrateWeighed(number: number, filler: String(repeating: "x", count: 64 << 10))) }
+    }
+}
+
+extension Task where Success == Void, Failure == any Error {
+    /// Cancels calls that do not end in time, so that they fail and do not hang.
+    fileprivate static func cancelling(_ calls: [Task]) -> Task {
+        Task {
+            try await Task<Never, Never>.sleep(for: .seconds(60))
+            for call in calls { call.cancel() }
+        }
+    }
+}
+
+/// A way to a host whose socket another user serves from the second attempt on.
+private final class WayTrustedOnce: WayToHost, Sendable {
+    private let path: String
+    private let streams = Collected<any ByteStream>()
+
+    init(path: String) { self.path = path }
+
+    func connect(on poller: Poller) throws(BridgeClientError) -> any ByteStream {
+        guard streams.all.isEmpty else { throw BridgeClientError(.notTrusted, "another user serves the socket") }
+        let stream = try HostSocket(path: path).connect(on: poller)
+        streams.add(stream)
+        return stream
+    }
+
+    func endLink() { streams.all.first?.close() }
 }
 
 extension AttachHome {
