@@ -190,6 +190,10 @@ package struct SegmentCatalog: Sendable {
     /// The first head behind the oldest segment: every event of that segment lies before it; nil if there is none.
     var headBehindOldest: SegmentHead? { segments.dropFirst().lazy.compactMap(\.head).first }
 
+    /// A position at or before that of the first event that can be read: a segment without a head says nothing of its
+    /// own, but its records can be read.
+    var firstPossiblePosition: UInt64 { segments.first?.head?.firstPosition ?? 1 }
+
     /// The index of the last segment before which all was safe when the last head was written; nil if there is no head.
     ///
     /// The last head says from which segment on something was not safe. All that lies before that segment's beginning

@@ -75,11 +75,14 @@ package final class StoredJournal {
     }
 
     /// Reads everything, hands over the places where events are missing, and returns the positions that were read.
+    ///
+    /// If the journal's oldest segments are removed meanwhile, what was read begins behind them.
     package func verify(_ take: (JournalGap) -> Void) throws -> Range<UInt64> {
         // If the head of the oldest file cannot be read, reading begins at position 1, so that a gap is reported.
-        let first = catalog.segments.first?.head?.firstPosition ?? 1
+        var first = catalog.firstPossiblePosition
         let last = try read(after: first - 1, .nothing) { step in
-            if case .gap(let gap) = step { take(gap) }
+            guard case .gap(let gap) = step else { return true }
+            if case .removed = gap.reason, let removed = gap.positions { first = removed.upperBound } else { take(gap) }
             return true
         }
         return first..<(last == .max ? .max : max(first, last + 1))

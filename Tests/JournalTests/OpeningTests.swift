@@ -98,6 +98,16 @@ struct OpeningTests {
         #expect(gaps.count == 1)
     }
 
+    @Test("Segments that are removed while a journal is verified are no damage", .timeLimit(.minutes(1)))
+    func trimmedMeanwhile() async throws {
+        let scratch = try await Self.filled(300)
+        let stored = try StoredJournal(at: scratch.path)
+        #expect(try !StoredJournal(at: scratch.path).trim(before: 150).isEmpty)
+        let first = try #require(try StoredJournal(at: scratch.path).catalog.firstPosition)
+        #expect(try stored.verify { Issue.record("\($0)") } == first..<301)
+        #expect(first > 1)
+    }
+
     @Test("J26: the only segment without its head is not opened, and not removed", .timeLimit(.minutes(1)))
     func zeroedOnly() async throws {
         let scratch = try await Self.filled(10)
