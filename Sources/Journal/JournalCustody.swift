@@ -21,7 +21,7 @@ enum CustodyRecovery {
     ) throws(JournalError) -> CustodyLedger {
         if safe.owedFrom == 0, let read = fromSafe.custody { return read }
         // Segments with owed events are removed if the user trims the journal, or opens it on a full disk.
-        let begin = max(safe.owedFrom, catalog.firstPosition ?? 1)
+        let begin = max(safe.owedFrom, catalog.firstPossiblePosition)
         let cursor = JournalCursor(
             storage,
             at: path,

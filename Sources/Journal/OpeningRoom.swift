@@ -64,7 +64,7 @@ struct OpeningRoom {
         }
         removed += 1
         freedBytes = freedBytes.saturatingSum(oldest.byteCount)
-        custody.filesBegin(at: catalog.firstPosition ?? nextPosition)
+        custody.filesBegin(at: catalog.segments.isEmpty ? nextPosition : catalog.firstPossiblePosition)
     }
 
     /// With `durability: .machine`, makes all segments safe: an earlier process may have used `.process`.

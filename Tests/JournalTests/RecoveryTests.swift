@@ -359,6 +359,8 @@ struct RecoveryTests {
         #expect(first.journal.status.firstPosition == 1)
         let copy = try scratch.copied()
         #expect(try await Self.owed(copy).count == 3_000)
+        try copy.overwrite(SegmentCatalog.fileName(of: 1), at: 0, with: [UInt8](repeating: 0, count: 72))
+        #expect(try await Self.owed(copy).count == 3_000, "the oldest segment has lost its head")
         gate.open()
         await first.bridge.waitUntilIdle()
         for number in 3_001...6_000 {
