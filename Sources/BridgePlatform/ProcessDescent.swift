@@ -29,4 +29,10 @@ package enum ProcessDescent {
         let group = getpgid(process)
         return group > 0 ? group : nil
     }
+
+    /// Whether there is no such process any more, and its parent has heard of its end.
+    ///
+    /// Only one errno says so: a living process has the group 0 if its group's leader is in another PID namespace, and
+    /// a system may forbid the look.
+    package static func hasEnded(_ process: Int32) -> Bool { getpgid(process) < 0 && errno == ESRCH }
 }

@@ -109,7 +109,7 @@ final class AttachedClient: HostSession, @unchecked Sendable {
         }
         // A process that has ended cannot be told from a worker's. One that still lives was looked up while it lived.
         // 0 stands for a process that has no number here: it is in another PID namespace, or simulated.
-        if pid > 0, ProcessDescent.group(of: pid) == nil {
+        if pid > 0, ProcessDescent.hasEnded(pid) {
             return reject(
                 .worker,
                 "process \(pid), which connected, has ended; only the process that connects may attach"
