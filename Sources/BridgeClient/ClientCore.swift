@@ -21,7 +21,7 @@ final class ClientCore: GuestSession.Owner, @unchecked Sendable {
     private let limits: LinkLimits
     private let poller: Poller
     private let router: EventRouter
-    private let peer: Peer
+    let peer: Peer
 
     let lock = Lock()
     private var machine = AttachmentStateMachine()
@@ -178,8 +178,10 @@ final class ClientCore: GuestSession.Owner, @unchecked Sendable {
             return isRouting
         }
         if wasRouting { router.stop() }
-        // Last: this also wakes the callers that have begun to wait until now, as no link comes any more.
+        // This also wakes the callers that have begun to wait for room until now, as no link comes any more.
         peer.close(because: reason)
+        // For a `deliver` or `request` whose event has gone into the outbox since the router stopped.
+        router.hostHasGone()
     }
 
     // MARK: - Events without a type

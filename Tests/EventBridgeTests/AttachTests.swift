@@ -1,16 +1,17 @@
 import BridgeControl
 import BridgePlatform
 import BridgeProtocol
-import BridgeTransport
 import CBOR
 import DomainEvents
 import EventBridge
 import EventBridgeTesting
 import EventRouting
+import Locks
 import TestSupport
 import Testing
 
 @testable import BridgeClient
+@testable import BridgeTransport
 
 private struct ParcelOrdered: DomainEvent, Equatable {
     let label: String
@@ -499,14 +500,10 @@ struct AttachTests {
         let publisher = EventPublisher()
         let client = try await home.attach(publisher)
         publisher.fillOutbox()
-        let begun = Collected<Void>()
-        let sending = Task {
-            begun.add(())
-            try await publisher.send(CrateWeighed(number: -1))
-        }
+        let sending = Task<Void, any Error> { try await publisher.send(CrateWeighed(number: -1)) }
         let watchdog = Task.cancelling([sending])
-        await begun.wait(for: 1)
-        await client.close(drainingWithin: .milliseconds(200))
+        await client.waitForSenders()
+        await client.close(drainingWithin: .milliseconds(50))
         let error = await #expect(throws: DeliveryError.self) { try await sending.value }
         #expect(error?.code == .workerUnavailable)
         #expect(error?.description.hasSuffix("the host is unavailable: the client was closed") == true)
@@ -516,8 +513,11 @@ struct AttachTests {
         withExtendedLifetime((kept, held)) {}
     }
 
-    @Test("a client that gives up ends the calls that wait, and events still pass within its process")
-    func givenUpWhileWaiting() async throws {
+    @Test(
+        "a client that gives up ends the calls that wait, and events still pass within its process",
+        arguments: [false, true]
+    )
+    func givenUpWhileWaiting(isDelivered: Bool) async throws {
         let home = try AttachHome()
         let (bridge, kept) = try await home.start()
         let (gate, handling) = (ErrandGate(), Collected<Int>())
@@ -546,20 +546,18 @@ struct AttachTests {
         }
         await handling.wait(for: 1)
         publisher.fillOutbox()
-        let begun = Collected<Void>()
-        let sending = Task {
-            begun.add(())
-            try await publisher.send(CrateWeighed(number: -1))
+        let waiting = Task<Void, any Error> {
+            if isDelivered {
+                try await publisher.deliver(CrateWeighed(number: -1), within: .seconds(600))
+            } else {
+                try await publisher.send(CrateWeighed(number: -1))
+            }
         }
-        let late = Task<Void, any Error> {
-            begun.add(())
-            try await publisher.deliver(CrateWeighed(number: -2), within: .seconds(600))
-        }
-        let watchdog = Task.cancelling([delivering, sending, late])
-        await begun.wait(for: 2)
+        let watchdog = Task.cancelling([delivering, waiting])
+        await client.waitForSenders()
         // The client gives up some time later, at its next attempt.
         way.endLink()
-        for call in [delivering, sending, late] {
+        for call in [delivering, waiting] {
             let error = await #expect(throws: DeliveryError.self) { try await call.value }
             #expect(error?.code == .workerUnavailable)
         }
@@ -682,6 +680,14 @@ private final class WayTrustedOnce: WayToHost, Sendable {
     }
 
     func endLink() { streams.all.first?.close() }
+}
+
+extension BridgeClient {
+    /// Returns once a call waits for room in the outbox of the client's link.
+    fileprivate func waitForSenders() async {
+        let link = core.peer.link
+        while !link.lock.withLock({ link.waiters.areSendersWaiting }) { await Task.yield() }
+    }
 }
 
 extension AttachHome {
