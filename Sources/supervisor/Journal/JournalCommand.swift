@@ -51,6 +51,8 @@ struct JournalCommand {
     private func verify(_ journal: StoredJournal, _ say: (String) -> ProgramStatus) throws -> ProgramStatus {
         var gaps: [JournalGap] = []
         let positions = try journal.verify { gaps.append($0) }
+        // What lay in segments that were removed meanwhile is no part of the journal any more.
+        gaps.removeAll { gap in gap.positions.map { $0.upperBound <= positions.lowerBound } ?? false }
         let verdict = JournalText.Verdict(
             positions: positions,
             segments: journal.catalog.segments.count,
