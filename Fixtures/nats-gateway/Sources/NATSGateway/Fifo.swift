@@ -23,7 +23,7 @@ struct Fifo<Element> {
         // Removes empty places once they are half of all, so each costs little. If all are empty, frees the memory,
         // unless it is small.
         if head == elements.count {
-            elements.removeAll(keepingCapacity: head <= 16)
+            elements.removeAll(keepingCapacity: elements.capacity <= 64)
             head = 0
         } else if head >= 64, head * 2 >= elements.count {
             elements.removeFirst(head)

@@ -17,6 +17,14 @@ final class MessageReader: Sendable {
         let subject: String
         let handler: Handler
         let pause: @Sendable () -> Void
+        /// Whether messages have come since the last pause.
+        var isBusy = false
+
+        /// Calls for a pause if messages have come since the last one.
+        mutating func rest() {
+            if isBusy { pause() }
+            isBusy = false
+        }
     }
 
     /// A connection of the client.
@@ -52,7 +60,7 @@ final class MessageReader: Sendable {
     /// The handler may wait, for an answer over another connection too. Meanwhile no other message is read.
     ///
     /// - Parameter pause: is called on the same thread after messages have come: once no message has come for a
-    ///   millisecond, or the connection has ended.
+    ///   millisecond, or only messages of other subjects have come, or the connection has ended.
     func subscribe(to subject: String, _ handler: @escaping Handler, pause: @escaping @Sendable () -> Void = {}) {
         state.withLock { $0.targets.append(Target(subject: subject, handler: handler, pause: pause)) }
     }
@@ -116,10 +124,9 @@ final class MessageReader: Sendable {
 
     /// Reads until the end of the connection, which this frees.
     private func serve(_ connection: OpaquePointer, telling tell: (ConnectionChange) -> Void) throws(NATSError) {
-        let targets = state.withLock(\.targets)
-        var subscriptions: [(subscription: OpaquePointer, handler: Handler)] = []
-        // Whether messages have come since the last pause.
-        var isBusy = false
+        var targets = state.withLock(\.targets)
+        // In the order of the targets.
+        var subscriptions: [OpaquePointer] = []
         // The messages are freed in the pause, because the client wakes up a thread to free a message. The host's
         // thread, which has an event to handle, would have to wait for that.
         var handled: [OpaquePointer] = []
@@ -134,9 +141,9 @@ final class MessageReader: Sendable {
         defer {
             state.withLock { $0.connection = nil }
             freeHandled()
-            for (subscription, _) in subscriptions { natsSubscription_Destroy(subscription) }
+            for subscription in subscriptions { natsSubscription_Destroy(subscription) }
             natsConnection_Destroy(connection)
-            if isBusy { for target in targets { target.pause() } }
+            for index in targets.indices { targets[index].rest() }
             tell(.disconnected)
         }
         guard !isClosed else { return }
@@ -144,26 +151,28 @@ final class MessageReader: Sendable {
             var subscription: OpaquePointer?
             try NATSError.check(natsConnection_SubscribeSync(&subscription, connection, target.subject))
             guard let subscription else { preconditionFailure("the client has subscribed without a subscription") }
-            subscriptions.append((subscription, target.handler))
+            subscriptions.append(subscription)
         }
         tell(.connected)
         while loop.isAttached, !self.isClosed {
             if loop.isWriting { natsConnection_ProcessWriteEvent(connection) }
-            switch loop.waitUntilReadable(atMost: isBusy ? Self.pause : nil) {
+            switch loop.waitUntilReadable(atMost: targets.contains(where: \.isBusy) ? Self.pause : nil) {
             case .readable:
                 reading.withLock { _ in natsConnection_ProcessReadEvent(connection) }
-                for (subscription, handler) in subscriptions {
+                for (index, subscription) in subscriptions.enumerated() {
+                    var hasMessages = false
                     Self.takeMessages(of: subscription) { message in
-                        isBusy = true
-                        handler(message)
+                        hasMessages = true
+                        targets[index].handler(message)
                         handled.append(message.release())
                         if handled.count >= Self.mostHandled { freeHandled() }
                     }
+                    // A subject must not wait for the pause of another one, whose messages may come without an end.
+                    if hasMessages { targets[index].isBusy = true } else { targets[index].rest() }
                 }
             case .woken: break
             case .timeOver:
-                isBusy = false
-                for target in targets { target.pause() }
+                for index in targets.indices { targets[index].rest() }
                 freeHandled()
             }
         }
