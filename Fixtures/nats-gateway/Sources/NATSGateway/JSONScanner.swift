@@ -50,7 +50,7 @@ struct JSONScanner {
         case UInt8(ascii: "."), UInt8(ascii: "e"), UInt8(ascii: "E"): return nil
         default: break
         }
-        return digits.count == 1 || digits.first != 0x30 ? UInt64(String(decoding: digits, as: UTF8.self)) : nil
+        return digits.count == 1 || digits.first != 0x30 ? UInt64(digits: digits) : nil
     }
 
     mutating func boolean() -> Bool? {
