@@ -194,22 +194,12 @@ struct LinkBacklogTests {
     )
     func controlMessages(_ matter: ControlMatter) throws {
         let poller = try Poller(name: "test")
-        let (near, far) = MemoryStream.pair(poller: poller)
-        let peer = ManualPeer(far)
         let text = String(repeating: "x", count: 1_000)
         let delegate = RecordingDelegate(
             onMessage: { link, message in LinkPair.hostReceived(message, link, LinkLimits()) },
             dispose: { _, _ in .refused(.invalid, text: String(repeating: "😀", count: 1_024)) }
         )
-        let link = Link(
-            peerName: "canvas",
-            role: .host,
-            ownSource: LinkPair.hostSource,
-            limits: LinkLimits(),
-            poller: poller
-        )
-        try link.start(over: near, delegate: delegate)
-        peer.send(.hello(LinkPair.hello()))
+        let (link, peer) = try ManualPeer.connected(to: delegate, poller)
         delegate.messages.wait { !$0.isEmpty }
         var count = 0
         // The stream also holds some bytes; twice the limit is more than both.

@@ -9,32 +9,13 @@ import Testing
 /// The numbers of a peer, and arithmetic with them.
 @Suite("Numbers of a peer", .timeLimit(.minutes(5)))
 struct PeerNumberTests {
-    private static func connect(
-        _ delegate: some LinkEventSink & LinkControlSink,
-        _ poller: Poller,
-        features: LinkFeatures = []
-    ) throws -> (link: Link, peer: ManualPeer) {
-        let (near, far) = MemoryStream.pair(poller: poller)
-        let peer = ManualPeer(far)
-        let link = Link(
-            peerName: "canvas",
-            role: .host,
-            ownSource: LinkPair.hostSource,
-            limits: LinkLimits(),
-            poller: poller
-        )
-        try link.start(over: near, delegate: delegate)
-        peer.send(.hello(LinkPair.hello(features: features)))
-        return (link, peer)
-    }
-
     @Test("a peer that has said it acknowledges nothing breaks the protocol when it does", arguments: [true, false])
     func acknowledgesNothing(isRefusal: Bool) throws {
         let poller = try Poller(name: "test")
         let delegate = RecordingDelegate(onMessage: { link, message in
             LinkPair.hostReceived(message, link, LinkLimits())
         })
-        let (link, peer) = try Self.connect(delegate, poller, features: .acknowledgesNothing)
+        let (link, peer) = try ManualPeer.connected(to: delegate, poller, features: .acknowledgesNothing)
         delegate.messages.wait { !$0.isEmpty }
         for number in 1...3 { link.publish(number, from: LinkPair.hostSource) }
         waitUntil { link.tally.tally.unconfirmed >= 3 }
@@ -76,7 +57,7 @@ struct PeerNumberTests {
     func gapInHand() throws {
         let poller = try Poller(name: "test")
         let delegate = GapHolder()
-        let (link, peer) = try Self.connect(delegate, poller)
+        let (link, peer) = try ManualPeer.connected(to: delegate, poller)
         let gap = GapFrame(
             sequence: 1,
             name: .text("BoxSaved"),
@@ -100,7 +81,7 @@ struct PeerNumberTests {
         let delegate = RecordingDelegate(onMessage: { link, message in
             LinkPair.hostReceived(message, link, LinkLimits())
         })
-        let (link, peer) = try Self.connect(delegate, poller)
+        let (link, peer) = try ManualPeer.connected(to: delegate, poller)
         let gap = GapFrame(
             sequence: 2,
             name: .text("BoxSaved"),
@@ -136,7 +117,7 @@ struct PeerNumberTests {
     func breach() throws {
         let poller = try Poller(name: "test")
         let delegate = Refuser()
-        let (link, peer) = try Self.connect(delegate, poller)
+        let (link, peer) = try ManualPeer.connected(to: delegate, poller)
         let head = EventHead(sequence: 1, id: .sender(number: 1), nanosecondsSinceEpoch: 1, name: .text("a"))
         peer.send(frame(head, payload: [0xA0]))
         delegate.end.wait { $0 != nil }

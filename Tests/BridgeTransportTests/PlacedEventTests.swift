@@ -187,20 +187,11 @@ struct PlacedEventTests {
     @Test("a peer that acknowledges nothing gets them over the stream, because nothing says when it has read a place")
     func unconfirmed() throws {
         let poller = try Poller(name: "test")
-        let (near, far) = MemoryStream.pair(poller: poller)
-        let peer = ManualPeer(far)
         let delegate = RecordingDelegate(onMessage: { link, message in
             LinkPair.hostReceived(message, link, LinkLimits())
         })
-        let link = Link(
-            peerName: "canvas",
-            role: .host,
-            ownSource: LinkPair.hostSource,
-            limits: LinkLimits(),
-            poller: poller
-        )
-        try link.start(over: near, delegate: delegate)
-        peer.send(.hello(LinkPair.hello(features: [.takesPlacedEvents, .acknowledgesNothing])))
+        let features: LinkFeatures = [.takesPlacedEvents, .acknowledgesNothing]
+        let (link, peer) = try ManualPeer.connected(to: delegate, poller, features: features)
         guard case .welcome = peer.receiveMessage() else {
             Issue.record("the host did not say welcome")
             return
